@@ -1,0 +1,1 @@
+"""The card actor: one GPU, its leases and its queue."""

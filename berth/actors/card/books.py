@@ -1,0 +1,200 @@
+"""The books of one card: what each lease counts, and what is left (B2 to B5).
+
+    capacity    = total - baseline
+    books free  = capacity - what the leases count - stowaways - what nobody explains
+    driver free = what the driver shows free - what leases count beyond what they are seen to hold
+
+A grant needs room in both. The books know what was promised, the driver knows what is there; an
+engine's word is in neither.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from berth.actors.card.state import Card, Measured, Settings
+from berth.ids import LeaseId, ProcessId
+from berth.lease import Ask, Lease, Priority, Releasing, Stuck, WholeCard
+from berth.readings import GpuProcess, Reading, Unmeasured
+from berth.units import MiB
+
+UNEXPLAINED_SLACK: Final = MiB(64)
+"""How much more may be unexplained when a lease counts as freed than was at its grant (B3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """The sum of one card. `free` and `driver_free` can be negative, when it is overdrawn.
+
+    `settling`: a lease was released and no reading has shown its memory free yet.
+    """
+
+    capacity: int
+    counts: Mapping[LeaseId, int]
+    stowaways: int
+    unexplained: int
+    free: int
+    driver_free: int
+    squatter: GpuProcess | None
+    settling: bool
+
+    @property
+    def room(self) -> int:
+        """Return what can be granted now: what both the books and the driver have."""
+        return min(self.free, self.driver_free)
+
+
+def measure(card: Card, reading: Reading) -> Measured:
+    """Lay a reading against the leases: whose each process is, and what nobody explains."""
+    used: dict[LeaseId, MiB] = {}
+    pids: dict[LeaseId, tuple[int, ...]] = {}
+    unsized: set[LeaseId] = set()
+    stowaways: list[GpuProcess] = []
+    total = 0
+    owners = _owners(card.leases)
+    for row in reading.processes:
+        lease = _owner(owners, row)
+        total += 0 if isinstance(row.used, Unmeasured) else row.used
+        if lease is None:
+            stowaways.append(row)
+            continue
+        pids[lease] = (*pids.get(lease, ()), row.process.pid)
+        if isinstance(row.used, Unmeasured):
+            unsized.add(lease)
+        else:
+            used[lease] = MiB(used.get(lease, 0) + row.used)
+    clamped = max(0, total - reading.used)
+    baseline = _baseline(card, reading, total)
+    return Measured(
+        reading=reading,
+        baseline=baseline,
+        unexplained=MiB(max(0, reading.used - total - baseline)),
+        clamped=MiB(clamped),
+        used=used,
+        pids=pids,
+        unsized=frozenset(unsized),
+        stowaways=tuple(stowaways),
+    )
+
+
+def _baseline(card: Card, reading: Reading, processes: int) -> MiB:
+    """Return what belongs to no process: it follows the reading, but only falls under a lease."""
+    if processes > reading.used and card.baseline is not None:
+        return card.baseline
+    shown = max(reading.reserved, reading.used - processes)
+    if card.leases and card.baseline is not None:
+        return MiB(min(card.baseline, shown))
+    return MiB(shown)
+
+
+def _owners(leases: tuple[Lease, ...]) -> dict[ProcessId | str, LeaseId]:
+    """Return whose each known process and scope is. A later lease of the same process wins."""
+    owners: dict[ProcessId | str, LeaseId] = {}
+    for lease in leases:
+        owners[scope_of(lease.id)] = lease.id
+        owners.update(dict.fromkeys(lease.held.members, lease.id))
+        if lease.held.holder is not None:
+            owners[lease.held.holder] = lease.id
+    return owners
+
+
+def scope_of(lease: LeaseId) -> str:
+    """Return the systemd scope that a wrapped run's command is put in."""
+    return f"berth-{lease}.scope"
+
+
+def _owner(owners: dict[ProcessId | str, LeaseId], row: GpuProcess) -> LeaseId | None:
+    """Return the lease that a process belongs to: its own mark, its scope, its nearest ancestor."""
+    if row.process in owners:
+        return owners[row.process]
+    if row.scope is not None and row.scope in owners:
+        return owners[row.scope]
+    return next((owners[parent] for parent in row.ancestors if parent in owners), None)
+
+
+def close(card: Card, measured: Measured) -> Books:
+    """Add the books up against a reading."""
+    stowaways = sum(row.used for row in measured.stowaways if not isinstance(row.used, Unmeasured))
+    taken_by_others = stowaways + measured.unexplained
+    counts = {
+        lease.id: _sized_count(lease, measured)
+        for lease in card.leases
+        if not _counts_whole(lease, measured)
+    }
+    rest = max(0, measured.capacity - taken_by_others - sum(counts.values()))
+    for lease in card.leases:
+        if lease.id not in counts:
+            counts[lease.id] = max(rest, measured.used.get(lease.id, 0))
+            rest = 0
+    promised = sum(max(0, counts[held.id] - measured.used.get(held.id, 0)) for held in card.leases)
+    return Books(
+        capacity=measured.capacity,
+        counts=counts,
+        stowaways=stowaways,
+        unexplained=measured.unexplained,
+        free=measured.capacity - taken_by_others - sum(counts.values()),
+        driver_free=measured.reading.free - promised,
+        squatter=_heaviest_squatter(card.settings, measured),
+        settling=any(isinstance(lease, Releasing) for lease in card.leases),
+    )
+
+
+def _counts_whole(lease: Lease, measured: Measured) -> bool:
+    return isinstance(lease.held.ask, WholeCard) and not _seen_released(lease, measured)
+
+
+def _seen_released(lease: Lease, measured: Measured) -> bool:
+    """Tell whether this reading can show what the lease gave back: it was taken afterwards."""
+    if not isinstance(lease, Releasing | Stuck) or lease.id in measured.unsized:
+        return False
+    return measured.reading.taken > lease.released
+
+
+def _sized_count(lease: Lease, measured: Measured) -> int:
+    used = measured.used.get(lease.id, MiB(0))
+    if _seen_released(lease, measured) or isinstance(lease.held.ask, WholeCard):
+        return used
+    return max(lease.held.ask, used)
+
+
+def _heaviest_squatter(settings: Settings, measured: Measured) -> GpuProcess | None:
+    over = [
+        row
+        for row in measured.stowaways
+        if row.name not in settings.allow
+        and not isinstance(row.used, Unmeasured)
+        and row.used > settings.tolerate
+    ]
+    return max(over, key=_size, default=None)
+
+
+def _size(row: GpuProcess) -> int:
+    return 0 if isinstance(row.used, Unmeasured) else row.used
+
+
+def shown_free(lease: Releasing | Stuck, measured: Measured) -> bool:
+    """Tell whether this reading shows that a released lease's memory is free (B3)."""
+    return (
+        measured.reading.taken > lease.released
+        and measured.used.get(lease.id, 0) == 0
+        and lease.id not in measured.unsized
+        and measured.unexplained <= lease.held.unexplained + UNEXPLAINED_SLACK
+    )
+
+
+def fits(ask: Ask, priority: Priority, books: Books) -> bool:
+    """Tell whether an ask can be granted beside what is on the card now (B4)."""
+    if priority is Priority.HOLD:
+        return _fits_a_hold(ask, books)
+    if isinstance(ask, WholeCard):
+        taken = books.settling or any(books.counts.values())
+        return not taken and books.squatter is None and books.room > 0
+    return books.room >= ask
+
+
+def _fits_a_hold(ask: Ask, books: Books) -> bool:
+    """A hold looks at leases only: a person may take a card that a stowaway is on."""
+    leased = sum(books.counts.values())
+    if isinstance(ask, WholeCard):
+        return leased == 0
+    return books.capacity - leased >= ask

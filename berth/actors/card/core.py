@@ -1,0 +1,319 @@
+"""Theory of operation of a card.
+
+A card owns its leases and its queue, and nothing else changes them. It hears what clients want and
+what holders say (from the node), what the driver shows (from its probe) and what became of
+processes (from the trees actor). It decides, changes its state, and says what is to be told.
+
+Every event is handled in the same order:
+
+ 1. `_take` takes the event itself: a new waiter, a holder's word, a reading, a deadline passed.
+ 2. `_settle` brings the card to rest. As long as the queue has somebody who fits, it is granted
+    (`queue.plan`). Then holders are asked, those nobody needs any more are told to run on, and
+    every waiter whose reason changed is told.
+ 3. Waiters whose wait has run out are refused; what they stood in the way of is settled again.
+ 4. `Turn.finish` puts the journal's record first; answers and orders ride on it.
+
+What is never done here:
+
+ - Granting on a holder's word. `released` only starts the wait for a reading that was *taken
+   afterwards* and shows the memory free (H1, B3). Until there is one, the lease counts what it
+   was granted, even where an older reading shows less.
+ - Granting without a fresh reading, while old holders may still come back after a restart, or
+   while the journal cannot be written.
+ - Freeing memory that no reading shows free. Too late, it is *stuck*: told, and still counted.
+
+Every wait is a state with a deadline, all of them looked at on each tick (`deadlines.py`):
+
+    waiter         refuse_at   refused, with who stood in its way
+    Granted        start_by    taken back
+    Starting       ready_by    counts as ready
+    Draining       deadline    woken, or its tree ended by berthd (see DrainPhase)
+    Keeping        hear_by     counts as running again; a later drain will find out
+    Releasing      free_by     stuck
+    recovering     …_until     silent holders are detached; grants go on
+    reading        5 s         stale: nothing is granted
+
+The handlers of holders' words are in `holders.py`, those of readings in `sight.py`.
+"""
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from berth.actors.card import holders, sight
+from berth.actors.card.books import close
+from berth.actors.card.deadlines import on_tick, refuse_expired
+from berth.actors.card.messages import (
+    AttachHolder,
+    CardEffect,
+    CardInbox,
+    CardRead,
+    CardUnread,
+    CloseCard,
+    Describe,
+    GrantLost,
+    HolderAnswered,
+    HolderGone,
+    HolderStarted,
+    JournalState,
+    NameFreed,
+    ReleaseLease,
+    SeekLease,
+    StopLease,
+    Tick,
+    TreeSeen,
+    WithdrawRequest,
+)
+from berth.actors.card.queue import is_recallable, plan
+from berth.actors.card.state import Card, Measured, Waiter
+from berth.actors.card.turn import Turn
+from berth.actors.card.view import describe
+from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
+from berth.errors import Code
+from berth.ids import lease_of
+from berth.lease import Detached, Granted, Held, WholeCard
+from berth.standing import Blocker, How, sentence
+from berth.units import Instant, Seconds, after, left, show_gib, since
+
+START_WITHIN: Final = Seconds(30.0)
+"""How long a granted command may take to be started before the grant is taken back (S6)."""
+
+
+def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[CardEffect, ...]]:
+    """Return the card after `event`, and what to tell whom."""
+    turn = Turn(card, now)
+    if isinstance(event, Describe):
+        turn.then.append(CardDescribed(call=event.call, card=card.name, status=describe(card, now)))
+        return turn.finish()
+    _take(turn, event)
+    _end_recovery(turn)
+    _settle(turn)
+    if refuse_expired(turn):
+        _settle(turn)
+    return turn.finish()
+
+
+def _take(turn: Turn, event: CardInbox) -> None:
+    match event:
+        case SeekLease():
+            _on_seek(turn, event)
+        case NameFreed():
+            _on_name_freed(turn, event)
+        case WithdrawRequest():
+            _on_withdraw(turn, event)
+        case HolderStarted():
+            holders.on_started(turn, event)
+        case HolderAnswered():
+            holders.on_answer(turn, event)
+        case ReleaseLease():
+            holders.on_release(turn, event)
+        case AttachHolder():
+            holders.on_attach(turn, event)
+        case StopLease():
+            holders.on_stop(turn, event)
+        case HolderGone():
+            holders.on_gone(turn, event)
+        case TreeSeen():
+            holders.on_tree(turn, event)
+        case CardRead():
+            sight.on_read(turn, event)
+        case CardUnread():
+            sight.on_unread(turn, event.why)
+        case GrantLost():
+            holders.on_grant_lost(turn, event)
+        case JournalState():
+            turn.card = replace(turn.card, journal_writable=event.writable)
+        case CloseCard():
+            _on_close(turn)
+        case Tick():
+            on_tick(turn)
+        case Describe():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _on_seek(turn: Turn, event: SeekLease) -> None:
+    waiter = Waiter(
+        request=event.request,
+        terms=event.terms,
+        ask=event.ask,
+        holder=event.holder,
+        cards=event.cards,
+        arrived=Instant(turn.now - event.waited),
+        refuse_at=after(turn.now, Seconds(max(0.0, event.terms.wait - event.waited))),
+        behind=event.behind,
+    )
+    turn.waiter_event("queued", waiter, _asks(waiter), _ask_facts(waiter))
+    if turn.card.closing:
+        turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
+        return
+    too_big = _too_big(turn.card, waiter)
+    if too_big:
+        turn.refuse(waiter, Code.TOO_BIG, too_big)
+        return
+    turn.card = turn.card.with_waiter(waiter)
+
+
+def _asks(waiter: Waiter) -> str:
+    if isinstance(waiter.ask, WholeCard):
+        return f"the whole card, {waiter.terms.priority.word}"
+    return f"{show_gib(waiter.ask)} GiB, {waiter.terms.priority.word}"
+
+
+def _ask_facts(waiter: Waiter) -> dict[str, int | str | None]:
+    return {
+        "mib": None if isinstance(waiter.ask, WholeCard) else waiter.ask,
+        "priority": waiter.terms.priority.word,
+    }
+
+
+def _too_big(card: Card, waiter: Waiter) -> str:
+    """Return why the ask can never fit, empty when it could."""
+    if isinstance(waiter.ask, WholeCard) or card.measured is None:
+        return ""
+    capacity = card.measured.capacity
+    if waiter.ask <= capacity:
+        return ""
+    return (
+        f"{show_gib(waiter.ask)} GiB is more than {card.name} can hand out "
+        f"({show_gib(capacity)} GiB)"
+    )
+
+
+def _on_name_freed(turn: Turn, event: NameFreed) -> None:
+    waiter = turn.card.waiter(event.request)
+    if waiter is not None:
+        _swap(turn, replace(waiter, behind=""))
+
+
+def _on_withdraw(turn: Turn, event: WithdrawRequest) -> None:
+    waiter = turn.card.waiter(event.request)
+    if waiter is None:
+        if event.call is not None:
+            turn.failed(event.call, Code.NOT_FOUND, f"{event.request} does not wait here")
+        return
+    turn.card = turn.card.without_waiter(event.request)
+    turn.waiter_event("withdrawn", waiter, event.why)
+    if event.call is not None:
+        turn.done(event.call)
+
+
+def _on_close(turn: Turn) -> None:
+    turn.card = replace(turn.card, closing=True)
+    for waiter in turn.card.queue:
+        turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
+
+
+def _end_recovery(turn: Turn) -> None:
+    """Recovery is over as soon as no holder of before the restart is still silent."""
+    silent = any(isinstance(lease, Detached) for lease in turn.card.leases)
+    if turn.card.recovering_until is not None and not silent:
+        turn.card = replace(turn.card, recovering_until=None)
+
+
+def _settle(turn: Turn) -> None:
+    """Bring the card to rest: grant, ask, let run on, tell."""
+    halted = _halted(turn)
+    if halted is not None:
+        for waiter in turn.card.queue:
+            _tell(turn, waiter, (halted,))
+        return
+    measured = turn.card.fresh(turn.now)
+    if measured is None:
+        return
+    wanted = plan(turn.card, close(turn.card, measured), turn.now)
+    for _ in turn.card.queue:
+        if wanted.grant is None:
+            break
+        _grant(turn, wanted.grant, measured)
+        wanted = plan(turn.card, close(turn.card, measured), turn.now)
+    for lease in turn.card.leases:
+        if is_recallable(lease):
+            holders.recall(turn, lease, wanted.needed.get(lease.id))
+    for lease, waiter in wanted.asks:
+        holders.ask(turn, lease, waiter)
+    for waiter in turn.card.queue:
+        _tell(turn, waiter, wanted.blockers.get(waiter.request, ()))
+
+
+def _halted(turn: Turn) -> Blocker | None:
+    """Return why nothing at all is granted on the card now, None when something may be."""
+    card = turn.card
+    if card.recovering_until is not None:
+        remaining = left(card.recovering_until, turn.now)
+        return Blocker(who="berthd", how=How.RECOVERING, left=remaining)
+    if card.fresh(turn.now) is None:
+        return Blocker(who=card.name, how=How.UNMEASURED, ref=card.name)
+    if not card.journal_writable:
+        return Blocker(who="berthd", how=How.NO_JOURNAL)
+    return None
+
+
+def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
+    held = Held(
+        id=lease_of(waiter.request),
+        terms=waiter.terms,
+        ask=waiter.ask,
+        holder=waiter.holder,
+        cards=waiter.cards,
+        granted=turn.now,
+        unexplained=measured.unexplained,
+    )
+    lease = Granted(held=held, start_by=after(turn.now, START_WITHIN))
+    turn.card = turn.card.without_waiter(waiter.request)
+    turn.add(lease)
+    waited = since(waiter.arrived, turn.now)
+    turn.lease_event(
+        "granted",
+        lease,
+        _asks(waiter),
+        waited_s=round(waited, 3),
+        avoided=waiter.lacked_room,
+        **_ask_facts(waiter),
+    )
+    turn.then.append(
+        RequestGranted(request=waiter.request, lease=lease.id, card=turn.card.identity)
+    )
+    if held.holder is None:
+        holders.start_hold(turn, lease)
+    else:
+        holders.watch(turn, lease)
+
+
+def _tell(turn: Turn, waiter: Waiter, blockers: tuple[Blocker, ...]) -> None:
+    """Tell a waiter where it stands, if that is news."""
+    if _same(waiter.blockers, blockers):
+        return
+    lacked_room = waiter.lacked_room or any(b.how not in _NOT_ROOM for b in blockers)
+    _swap(turn, replace(waiter, blockers=blockers, lacked_room=lacked_room))
+    turn.then.append(
+        RequestStands(
+            request=waiter.request,
+            card=turn.card.name,
+            position=turn.card.queue.index(turn.card.waiter(waiter.request) or waiter) + 1,
+            blockers=blockers,
+            why=sentence(blockers),
+        )
+    )
+
+
+_NOT_ROOM: Final = frozenset(
+    {How.SAME_NAME, How.RECOVERING, How.UNMEASURED, How.NO_JOURNAL, How.FIRST_IN_LINE}
+)
+
+
+def _same(before: tuple[Blocker, ...] | None, now: tuple[Blocker, ...]) -> bool:
+    """Tell whether two reasons are the same but for the seconds that are left."""
+    if before is None or len(before) != len(now):
+        return False
+    return all(
+        (one.who, one.how, one.ref) == (other.who, other.how, other.ref)
+        for one, other in zip(before, now, strict=True)
+    )
+
+
+def _swap(turn: Turn, waiter: Waiter) -> None:
+    turn.card = replace(
+        turn.card,
+        queue=tuple(waiter if old.request == waiter.request else old for old in turn.card.queue),
+    )

@@ -1,0 +1,97 @@
+"""What happens when a wait runs out. Every deadline of a card is looked at here, on each tick."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from berth.actors.card import holders, sight
+from berth.actors.card.state import FRESH_FOR, Waiter
+from berth.actors.card.turn import Turn
+from berth.errors import Code
+from berth.lease import (
+    Detached,
+    Draining,
+    DrainPhase,
+    Granted,
+    Keeping,
+    Lease,
+    Releasing,
+    Running,
+    Starting,
+    Stuck,
+)
+from berth.readings import Unknown, Unmeasured
+from berth.standing import How, sentence
+from berth.units import show_duration, since
+
+
+def on_tick(turn: Turn) -> None:
+    """Look at every deadline of the card."""
+    card = turn.card
+    if card.recovering_until is not None and turn.now >= card.recovering_until:
+        turn.card = replace(card, recovering_until=None)
+    measured = card.measured
+    if card.unread is None and measured is not None:
+        age = since(measured.reading.taken, turn.now)
+        if age > FRESH_FOR:
+            sight.on_unread(turn, Unmeasured(Unknown.STALE, f"last read {show_duration(age)} ago"))
+    for lease in turn.card.leases:
+        _on_lease(turn, lease)
+
+
+def _on_lease(turn: Turn, lease: Lease) -> None:
+    match lease:
+        case Granted():
+            if turn.now >= lease.start_by:
+                holders.take_back(turn, lease)
+        case Starting():
+            if turn.now >= lease.ready_by:
+                holders.count_as_ready(turn, lease)
+        case Draining():
+            if turn.now >= lease.deadline:
+                _on_late_drain(turn, lease)
+        case Keeping():
+            if turn.now >= lease.hear_by:
+                holders.run_on(turn, lease)
+        case Releasing():
+            if turn.now >= lease.free_by:
+                sight.mark_stuck(turn, lease)
+        case Running() | Stuck() | Detached():
+            pass
+        case _:
+            assert_never(lease)
+
+
+def _on_late_drain(turn: Turn, lease: Draining) -> None:
+    match lease.phase:
+        case DrainPhase.ASKED:
+            holders.wake(turn, lease)
+        case DrainPhase.SILENT | DrainPhase.HEARD | DrainPhase.BOUNDARY:
+            holders.end_tree(turn, lease)
+        case DrainPhase.ENDING:
+            holders.release(turn, lease, "its tree was ended")
+        case _:
+            assert_never(lease.phase)
+
+
+def refuse_expired(turn: Turn) -> bool:
+    """Refuse every waiter whose wait has run out. Tell whether there was one."""
+    expired = [waiter for waiter in turn.card.queue if turn.now >= waiter.refuse_at]
+    for waiter in expired:
+        code, message = _why_refused(turn, waiter)
+        turn.refuse(waiter, code, message, waited_out=True)
+    return bool(expired)
+
+
+def _why_refused(turn: Turn, waiter: Waiter) -> tuple[Code, str]:
+    blockers = waiter.blockers or ()
+    ways = {blocker.how for blocker in blockers}
+    code = next((code for how, code in _CODES if how in ways), Code.WAIT_EXPIRED)
+    waited = show_duration(since(waiter.arrived, turn.now))
+    return code, f"no room on {turn.card.name} in {waited}: {sentence(blockers)}"
+
+
+_CODES = (
+    (How.UNMEASURED, Code.UNMEASURED),
+    (How.NO_JOURNAL, Code.NO_JOURNAL),
+    (How.PINNED, Code.PINNED),
+)

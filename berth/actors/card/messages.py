@@ -1,0 +1,212 @@
+"""What a card hears and says."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from berth.actors.journal.messages import Record
+from berth.actors.node.inbox import CallId, ToNode
+from berth.actors.trees.messages import EndTree, ForgetTree, WakeHolder, WatchTree
+from berth.ids import Attempt, CardName, LeaseId, ProcessId, RequestId
+from berth.lease import Ask, Terms
+from berth.readings import Reading, Unmeasured
+from berth.units import Seconds
+
+# --- heard --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeekLease:
+    """From the node: somebody wants room here. Ends in exactly one grant, refusal or withdrawal.
+
+    `waited` is what it had waited before (a client that asks again after a restart). `behind`
+    names the lease or request of the same exclusive name that must end first.
+    """
+
+    request: RequestId
+    terms: Terms
+    ask: Ask
+    holder: ProcessId | None
+    cards: tuple[CardName, ...]
+    waited: Seconds = Seconds(0.0)
+    behind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFreed:
+    """From the node: the namesake that `request` waited for is gone."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawRequest:
+    """From the node: the client withdrew, or is gone. `call` is answered where there is one."""
+
+    request: RequestId
+    why: str
+    call: CallId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderStarted:
+    """From the node: the granted command runs."""
+
+    call: CallId
+    lease: LeaseId
+    peer: ProcessId
+    members: frozenset[ProcessId]
+
+
+class HolderWord(StrEnum):
+    """What a holder answers to an order, or says of itself."""
+
+    HEARD = "heard"
+    BOUNDARY = "boundary"
+    RELEASED = "released"
+    FAILED = "failed"
+    READY = "ready"
+    SERVED = "served"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderAnswered:
+    """From the node: a holder's word. It moves states; it frees no memory."""
+
+    call: CallId
+    lease: LeaseId
+    peer: ProcessId
+    attempt: Attempt
+    word: HolderWord
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseLease:
+    """From the node: the holder, or for a hold a person, gives the lease back."""
+
+    call: CallId
+    lease: LeaseId
+    peer: ProcessId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachHolder:
+    """From the node: a holder that outlived berthd, or ran without it, comes back.
+
+    `lease` is the one it had, None when it never had one: it gets `request`'s.
+    """
+
+    call: CallId
+    request: RequestId
+    lease: LeaseId | None
+    terms: Terms
+    ask: Ask
+    holder: ProcessId
+    cards: tuple[CardName, ...]
+    state: str
+    attempt: Attempt
+    members: frozenset[ProcessId]
+    ran_for: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopLease:
+    """From the node: a person wants it stopped; `at_once` skips the boundary."""
+
+    call: CallId
+    lease: LeaseId
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderGone:
+    """From the trees actor: the lease's process is gone and what was left of its tree was ended."""
+
+    lease: LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeSeen:
+    """From the trees actor: the living members of a lease's tree changed."""
+
+    lease: LeaseId
+    members: frozenset[ProcessId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRead:
+    """From the probe: a look at the card."""
+
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardUnread:
+    """From the probe: the card could not be read."""
+
+    why: Unmeasured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantLost:
+    """From the journal: these grants could not be written, so their clients never saw them."""
+
+    leases: tuple[LeaseId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalState:
+    """From the journal: whether it can be written."""
+
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """From the node: say what is on you."""
+
+    call: CallId
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCard:
+    """From the node, once: berthd is stopping. Waiters are refused, holders run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """From the ticker: time has passed."""
+
+
+CardInbox: TypeAlias = (
+    SeekLease
+    | NameFreed
+    | WithdrawRequest
+    | HolderStarted
+    | HolderAnswered
+    | ReleaseLease
+    | AttachHolder
+    | StopLease
+    | HolderGone
+    | TreeSeen
+    | CardRead
+    | CardUnread
+    | GrantLost
+    | JournalState
+    | Describe
+    | CloseCard
+    | Tick
+)
+
+# --- said ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPace:
+    """To the probe: how often to look. Fast while a release or a start is in flight."""
+
+    fast: bool
+
+
+CardEffect: TypeAlias = Record | ToNode | SetPace | WatchTree | ForgetTree | WakeHolder | EndTree

@@ -1,0 +1,51 @@
+"""A card that starts again from what the journal kept (S6)."""
+
+from typing import Final
+
+from berth.actors.card.state import Card, Settings
+from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck
+from berth.readings import CardIdentity
+from berth.units import Instant, MiB, Seconds, after
+
+COME_BACK_WITHIN: Final = Seconds(10.0)
+"""How long nothing is granted while holders of before the restart have not come back."""
+
+
+def restored(
+    identity: CardIdentity,
+    settings: Settings,
+    kept: tuple[Lease, ...],
+    baseline: MiB | None,
+    now: Instant,
+) -> Card:
+    """Return the card as it starts: whoever held it may still hold it."""
+    leases = tuple(
+        sorted((_after_restart(lease, settings, now) for lease in kept), key=_grant_order)
+    )
+    silent = any(isinstance(lease, Detached) for lease in leases)
+    return Card(
+        identity=identity,
+        settings=settings,
+        baseline=baseline,
+        leases=leases,
+        recovering_until=after(now, COME_BACK_WITHIN) if silent else None,
+    )
+
+
+def _after_restart(lease: Lease, settings: Settings, now: Instant) -> Lease:
+    match lease:
+        case Releasing() | Stuck():
+            free_by = after(now, settings.release_grace)
+            return Releasing(held=lease.held, released=now, free_by=free_by)
+        case Draining() if lease.held.holder is not None:
+            return Detached(held=lease.held, order=lease.order)
+        case Detached():
+            return lease
+        case _ if lease.held.holder is None:
+            return Running(held=lease.held, ready=now)
+        case _:
+            return Detached(held=lease.held)
+
+
+def _grant_order(lease: Lease) -> float:
+    return lease.held.granted

@@ -1,0 +1,145 @@
+"""The state of one card: its leases, its queue, and what the last reading showed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from berth.ids import CardName, LeaseId, ProcessId, RequestId
+from berth.lease import Ask, Lease, Terms, become
+from berth.readings import NOT_READ_YET, CardIdentity, GpuProcess, Reading, Unmeasured
+from berth.standing import Blocker
+from berth.units import Instant, MiB, Seconds, since
+
+FRESH_FOR: Final = Seconds(5.0)
+"""How long a reading may be the ground of a grant (B1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a person may set for a card."""
+
+    release_grace: Seconds = Seconds(30.0)
+    allow: frozenset[str] = frozenset()
+    tolerate: MiB = MiB(1024)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiter:
+    """A request in the queue.
+
+    `behind` names the one of the same exclusive name that must end first. `lacked_room`: books or
+    reading had no room for it once (a collision avoided, when it is granted).
+    """
+
+    request: RequestId
+    terms: Terms
+    ask: Ask
+    holder: ProcessId | None
+    cards: tuple[CardName, ...]
+    arrived: Instant
+    refuse_at: Instant
+    behind: str = ""
+    lacked_room: bool = False
+    blockers: tuple[Blocker, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A reading, laid against the leases.
+
+    `used` is what each lease's processes hold, absent where it has none. `unsized` are leases with
+    a process whose size the driver does not tell. `clamped` is by how much the processes' sum
+    exceeded the card's own figure (B5).
+    """
+
+    reading: Reading
+    baseline: MiB
+    unexplained: MiB
+    clamped: MiB
+    used: Mapping[LeaseId, MiB]
+    pids: Mapping[LeaseId, tuple[int, ...]]
+    unsized: frozenset[LeaseId]
+    stowaways: tuple[GpuProcess, ...]
+
+    @property
+    def capacity(self) -> MiB:
+        """Return what the card can hand out: total less baseline (B2)."""
+        return MiB(max(0, self.reading.total - self.baseline))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One card.
+
+    `measured` is the latest reading, however old; `unread` says why there is no newer one. `leases`
+    stand in order of grant, `queue` in order of turn. `recovering_until`: after a restart nothing
+    is granted until the holders of old came back, are gone, or this instant has passed.
+    `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
+    """
+
+    identity: CardIdentity
+    settings: Settings = field(default_factory=Settings)
+    measured: Measured | None = None
+    unread: Unmeasured | None = NOT_READ_YET
+    baseline: MiB | None = None
+    leases: tuple[Lease, ...] = ()
+    queue: tuple[Waiter, ...] = ()
+    recovering_until: Instant | None = None
+    journal_writable: bool = True
+    closing: bool = False
+    fast: bool = False
+    contested: frozenset[LeaseId] = frozenset()
+    strangers: Mapping[ProcessId, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> CardName:
+        """Return the card's name for people."""
+        return self.identity.name
+
+    def lease(self, lease: LeaseId) -> Lease | None:
+        """Return the lease of that id, None when it is not here."""
+        return next((held for held in self.leases if held.id == lease), None)
+
+    def waiter(self, request: RequestId) -> Waiter | None:
+        """Return the waiter of that request, None when it does not wait here."""
+        return next((waiter for waiter in self.queue if waiter.request == request), None)
+
+    def fresh(self, now: Instant) -> Measured | None:
+        """Return the latest reading if a grant may rest on it."""
+        if self.unread is not None or self.measured is None:
+            return None
+        return self.measured if since(self.measured.reading.taken, now) <= FRESH_FOR else None
+
+    def with_change(self, before: Lease, after: Lease) -> "Card":
+        """Return the card with one lease changed; `lease.EDGES` must allow the change."""
+        become(before, after)
+        return self.with_lease(after)
+
+    def with_lease(self, lease: Lease) -> "Card":
+        """Return the card with `lease` in the place of the one with its id, or added."""
+        if self.lease(lease.id) is None:
+            return replace(self, leases=(*self.leases, lease))
+        return replace(
+            self, leases=tuple(lease if held.id == lease.id else held for held in self.leases)
+        )
+
+    def without_lease(self, lease: LeaseId) -> "Card":
+        """Return the card without that lease."""
+        return replace(
+            self,
+            leases=tuple(held for held in self.leases if held.id != lease),
+            contested=self.contested - {lease},
+        )
+
+    def with_waiter(self, waiter: Waiter) -> "Card":
+        """Return the card with `waiter` in its place: by priority, then by arrival."""
+        place = sum(1 for other in self.queue if _turn(other) <= _turn(waiter))
+        return replace(self, queue=(*self.queue[:place], waiter, *self.queue[place:]))
+
+    def without_waiter(self, request: RequestId) -> "Card":
+        """Return the card without that waiter."""
+        return replace(self, queue=tuple(w for w in self.queue if w.request != request))
+
+
+def _turn(waiter: Waiter) -> tuple[int, float]:
+    return (-waiter.terms.priority, waiter.arrived)

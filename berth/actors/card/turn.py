@@ -1,0 +1,174 @@
+"""One decision in the making: the card as it changes, and what is to be told when it is done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from berth.actors.card.messages import CardEffect, SetPace
+from berth.actors.card.state import Card, Waiter
+from berth.actors.journal.messages import (
+    DropLease,
+    Entry,
+    Fact,
+    Happened,
+    Record,
+    SaveBaseline,
+    SaveLease,
+)
+from berth.actors.node.inbox import (
+    CallDone,
+    CallFailed,
+    CallId,
+    LeaseEnded,
+    OrderGiven,
+    RequestRefused,
+    ToNode,
+)
+from berth.errors import Code
+from berth.ids import Attempt
+from berth.lease import Draining, DrainPhase, Granted, Held, Lease, Order, Releasing, Starting
+from berth.units import Instant, Seconds, after
+
+HEAR_WITHIN: Final = Seconds(5.0)
+"""How soon an order must be heard (H6)."""
+
+_IN_FLIGHT: Final = (Granted, Starting, Releasing)
+_ENDING: Final = frozenset({DrainPhase.BOUNDARY, DrainPhase.ENDING})
+
+
+@dataclass(slots=True)
+class Turn:
+    """Collects what one event changes. `then` rides on the journal record of `entries`."""
+
+    card: Card
+    now: Instant
+    entries: list[Entry] = field(default_factory=list)
+    then: list[ToNode] = field(default_factory=list)
+    effects: list[CardEffect] = field(default_factory=list)
+
+    def finish(self) -> tuple[Card, tuple[CardEffect, ...]]:
+        """Return the card and what to tell, the journal's record first."""
+        self._keep_pace()
+        if self.entries:
+            record = Record(entries=tuple(self.entries), then=tuple(self.then))
+            return self.card, (record, *self.effects)
+        return self.card, (*self.then, *self.effects)
+
+    def _keep_pace(self) -> None:
+        fast = any(
+            isinstance(lease, _IN_FLIGHT)
+            or (isinstance(lease, Draining) and lease.phase in _ENDING)
+            for lease in self.card.leases
+        )
+        if fast != self.card.fast:
+            self.card = replace(self.card, fast=fast)
+            self.effects.append(SetPace(fast=fast))
+
+    def change(self, before: Lease, after_: Lease) -> None:
+        """Change a lease and keep the change."""
+        self.card = self.card.with_change(before, after_)
+        self.keep(after_)
+
+    def keep(self, lease: Lease) -> None:
+        """Have the journal keep a lease as it is now."""
+        self.entries.append(SaveLease(card_key=self.card.identity.key, lease=lease))
+
+    def add(self, lease: Lease) -> None:
+        """Put a new lease into the books."""
+        self.card = self.card.with_lease(lease)
+        self.keep(lease)
+
+    def drop(self, lease: Lease) -> None:
+        """Take a lease out of the books."""
+        self.card = self.card.without_lease(lease.id)
+        self.entries.append(DropLease(card_key=self.card.identity.key, lease=lease.id))
+
+    def keep_baseline(self) -> None:
+        """Have the journal keep the card's baseline."""
+        if self.card.baseline is not None:
+            self.entries.append(
+                SaveBaseline(card_key=self.card.identity.key, baseline=self.card.baseline)
+            )
+
+    def happened(self, kind: str, *, name: str | None = None, why: str = "", **facts: Fact) -> None:
+        """Tell an event that is about the card itself."""
+        self.entries.append(
+            Happened(kind=kind, card=self.card.name, name=name, why=why, facts=facts)
+        )
+
+    def lease_event(self, kind: str, lease: Lease, why: str = "", **facts: Fact) -> None:
+        """Tell an event of a lease."""
+        self.entries.append(
+            Happened(
+                kind=f"lease.{kind}",
+                card=self.card.name,
+                name=lease.name,
+                lease=lease.id,
+                why=why,
+                facts=facts,
+            )
+        )
+
+    def waiter_event(
+        self, kind: str, waiter: Waiter, why: str = "", facts: Mapping[str, Fact] | None = None
+    ) -> None:
+        """Tell an event of a request."""
+        self.entries.append(
+            Happened(
+                kind=f"lease.{kind}",
+                card=self.card.name,
+                name=waiter.terms.name,
+                request=waiter.request,
+                why=why,
+                facts=facts or {},
+            )
+        )
+
+    def refuse(self, waiter: Waiter, code: Code, message: str, *, waited_out: bool = False) -> None:
+        """End a request without a grant."""
+        self.card = self.card.without_waiter(waiter.request)
+        self.waiter_event("refused", waiter, message, {"code": code.value})
+        self.then.append(
+            RequestRefused(
+                request=waiter.request, code=code, message=message, waited_out=waited_out
+            )
+        )
+
+    def ended(self, lease: Lease) -> None:
+        """Tell the node that a lease has left the books."""
+        self.then.append(LeaseEnded(lease=lease.id, card=self.card.name))
+
+    def done(self, call: CallId, lease: Lease | None = None, state: str | None = None) -> None:
+        """Answer an operation."""
+        if lease is None:
+            self.then.append(CallDone(call=call))
+        else:
+            self.then.append(
+                CallDone(call=call, lease=lease.id, state=state, card=self.card.identity)
+            )
+
+    def failed(self, call: CallId, code: Code, message: str, hint: str = "") -> None:
+        """Answer an operation that cannot be done."""
+        self.then.append(CallFailed(call=call, code=code, message=message, hint=hint))
+
+    def order(self, lease: Lease, order: Order, why: str, *, at_once: bool = False) -> None:
+        """Send a holder an order, once it is journaled."""
+        self.then.append(
+            OrderGiven(
+                lease=lease.id,
+                order=order,
+                attempt=lease.held.attempt,
+                grace=lease.terms.grace,
+                why=why,
+                now=at_once,
+            )
+        )
+
+    def hear_by(self) -> Instant:
+        """Return when an order given now must have been heard."""
+        return after(self.now, HEAR_WITHIN)
+
+
+def next_order(lease: Lease) -> Held:
+    """Return what the lease carries once another order has been given to its holder."""
+    return replace(lease.held, attempt=Attempt(lease.held.attempt + 1))

@@ -1,0 +1,115 @@
+"""What cards say to the node: answers, progress, orders, descriptions.
+
+They stand apart from `messages.py` because the journal carries them (an answer rides on its
+record), and the journal must not know what clients can ask.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from berth.errors import Code
+from berth.ids import Attempt, CardName, LeaseId, RequestId
+from berth.lease import Order
+from berth.readings import CardIdentity
+from berth.standing import Blocker
+from berth.units import Seconds
+from berth.views import CardStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallId:
+    """One operation of one client, from the socket to its answer."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStands:
+    """From a card, when a waiter's reason changes: where it stands now. Not an end."""
+
+    request: RequestId
+    card: CardName
+    position: int
+    blockers: tuple[Blocker, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestGranted:
+    """From a card: the one good end of a request."""
+
+    request: RequestId
+    lease: LeaseId
+    card: CardIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefused:
+    """From a card: the other end of a request."""
+
+    request: RequestId
+    code: Code
+    message: str
+    hint: str = ""
+    waited_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderGiven:
+    """From a card, for a holder: do this. Answered with `lease.answer` and the same attempt."""
+
+    lease: LeaseId
+    order: Order
+    attempt: Attempt
+    grace: Seconds
+    why: str
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDone:
+    """From a card: an operation is done; for an attach, `lease` and `state` say what it found."""
+
+    call: CallId
+    lease: LeaseId | None = None
+    state: str | None = None
+    card: CardIdentity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFailed:
+    """From a card: an operation cannot be done."""
+
+    call: CallId
+    code: Code
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseEnded:
+    """From a card: the lease has left the books; its name is free again."""
+
+    lease: LeaseId
+    card: CardName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardDescribed:
+    """From a card: what is on it, for the status that asked as `call`."""
+
+    call: CallId
+    card: CardName
+    status: CardStatus
+
+
+ToNode: TypeAlias = (
+    RequestStands
+    | RequestGranted
+    | RequestRefused
+    | OrderGiven
+    | CallDone
+    | CallFailed
+    | LeaseEnded
+    | CardDescribed
+)

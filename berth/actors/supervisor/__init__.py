@@ -1,0 +1,1 @@
+"""The supervisor: who runs, who is started again."""

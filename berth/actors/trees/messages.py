@@ -1,0 +1,57 @@
+"""What the trees actor hears and says: it watches the processes of holders, and ends them.
+
+A wrapper is a child subreaper, so all that its engine starts stays below it; when the wrapper
+itself is gone, what it left is known by the tree last seen, by its scope, and by the mark that
+every process of a run carries in its environment.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from berth.ids import CardName, Key, LeaseId, ProcessId
+from berth.units import Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchTree:
+    """From a card: watch this holder. `members` are what it is known to have started so far.
+
+    `ends_with_root`: what is left of the tree is killed when the root is gone (a wrapped run); a
+    script's children are its own.
+    """
+
+    lease: LeaseId
+    card: CardName
+    root: ProcessId
+    key: Key
+    members: frozenset[ProcessId]
+    ends_with_root: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetTree:
+    """From a card: the lease is over."""
+
+    lease: LeaseId
+    card: CardName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeHolder:
+    """From a card: the holder does not answer; SIGCONT it, in case it is stopped."""
+
+    lease: LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTree:
+    """From a card: SIGTERM what is below the holder, and after `grace` SIGKILL all of it.
+
+    A script (`ends_with_root` False in its watch) gets SIGTERM alone, itself only.
+    """
+
+    lease: LeaseId
+    grace: Seconds
+
+
+TreesInbox: TypeAlias = WatchTree | ForgetTree | WakeHolder | EndTree

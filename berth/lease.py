@@ -1,0 +1,288 @@
+"""What a lease can be, and every change it can go through.
+
+Everything about the states of a lease is in this file. A lease is one of the frozen types of
+`Lease`; `EDGES` lists which may follow which, and why. The card's core changes a lease only
+through `become`, which refuses any other change. `docs/lease-states.md` is drawn from `EDGES`.
+
+    Granted ──started──▶ Starting ──ready──▶ Running ──drain/stop──▶ Draining
+       │                                        ▲   ◀──heard── Keeping ◀──│ nobody waits any more
+       │                                        │                         │
+       └────────────── released, holder gone ───┴──────────▶ Releasing ◀──┘
+                                                               │   ╲
+                                             the reading: free ▼    ▼ too late: Stuck
+
+A lease is over when a reading taken after its release shows its memory free: it then leaves the
+books, whatever its engine says. After a restart of berthd a lease is `Detached` until its holder
+attaches again or its process is gone.
+"""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+from typing import Final, TypeAlias
+
+from berth.errors import BerthBug
+from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
+from berth.units import Instant, MiB, Seconds
+
+
+class Priority(IntEnum):
+    """Who goes before whom. A higher one drains a lower one at once."""
+
+    BACKGROUND = 0
+    BATCH = 1
+    INTERACTIVE = 2
+    FOREGROUND = 3
+    HOLD = 4
+
+    @property
+    def word(self) -> str:
+        """Return the name used on the wire and on screen."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCard:
+    """An ask for all that a card can hand out."""
+
+
+WHOLE_CARD: Final = WholeCard()
+Ask: TypeAlias = MiB | WholeCard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What was asked for, the same for the life of a request and its lease.
+
+    `boundary`: the engine can say when nothing is in flight, so it may be asked to stop there; a
+    job cannot. `wrapped`: `berth run` stands between; Berth may signal its tree. A script's lease
+    is not wrapped. `exclusive`: the name is one lease at a time.
+    """
+
+    name: str
+    key: Key
+    priority: Priority = Priority.INTERACTIVE
+    wait: Seconds = Seconds(120.0)
+    min_turn: Seconds = Seconds(0.0)
+    drain_wait: Seconds = Seconds(300.0)
+    grace: Seconds = Seconds(10.0)
+    start_limit: Seconds = Seconds(900.0)
+    pinned: bool = False
+    boundary: bool = False
+    fail_closed: bool = False
+    wrapped: bool = False
+    exclusive: bool = False
+    group: str | None = None
+    containers: tuple[str, ...] = ()
+
+
+class Order(StrEnum):
+    """What berthd asks of a holder."""
+
+    DRAIN = "drain"
+    CONTINUE = "continue"
+    STOP = "stop"
+    PING = "ping"
+
+
+class DrainPhase(StrEnum):
+    """How far a drain is. Each phase has its deadline in `Draining.deadline`."""
+
+    ASKED = "asked"
+    """The order is out; the holder has not said that it heard. Late: it is woken (SIGCONT)."""
+    SILENT = "silent"
+    """It was woken and has still said nothing. Late: berthd stops the tree itself."""
+    HEARD = "heard"
+    """It waits for its boundary. Late: berthd stops the tree itself."""
+    BOUNDARY = "boundary"
+    """Nothing is in flight and it is stopping. Late: berthd stops the tree itself."""
+    ENDING = "ending"
+    """berthd is stopping the tree. Late: it counts as released, and the reading decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What every lease carries from state to state.
+
+    `holder` is the process that asked (None: a person's hold), `members` its tree as last seen,
+    `granted` when its turn began, `unexplained` what nobody explained on the card just then,
+    `attempt` the number of the last order to its holder.
+    """
+
+    id: LeaseId
+    terms: Terms
+    ask: Ask
+    holder: ProcessId | None
+    granted: Instant
+    cards: tuple[CardName, ...] = ()
+    unexplained: MiB = MiB(0)
+    attempt: Attempt = Attempt(0)
+    members: frozenset[ProcessId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """A lease in one of its states: what it carries, and what only that state has."""
+
+    held: Held
+
+    @property
+    def id(self) -> LeaseId:
+        return self.held.id
+
+    @property
+    def name(self) -> str:
+        return self.held.terms.name
+
+    @property
+    def terms(self) -> Terms:
+        return self.held.terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted(_State):
+    """Told to start. Taken back when it has not by `start_by`."""
+
+    start_by: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starting(_State):
+    """Its command runs and loads. From `ready_by` on it counts as ready."""
+
+    ready_by: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running(_State):
+    """At work since `ready`. `served`: it has answered a request."""
+
+    ready: Instant
+    served: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draining(_State):
+    """Asked to finish and give the card back; `wanted_by` is who asks, None for a person's stop."""
+
+    order: Order
+    wanted_by: RequestId | None
+    asked: Instant
+    phase: DrainPhase
+    deadline: Instant
+    before: "Starting | Running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping(_State):
+    """Told to run on, because nobody waits any more. It may have passed its boundary already."""
+
+    hear_by: Instant
+    asked: Instant
+    before: "Starting | Running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Releasing(_State):
+    """Its holder says it gave the memory back. The next reading taken after `released` tells."""
+
+    released: Instant
+    free_by: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck(_State):
+    """Released, but the card still shows its memory. Counted until the card shows it free."""
+
+    released: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detached(_State):
+    """Held by a living process that has said nothing since berthd started.
+
+    `order` is what it had been told before, if anything.
+    """
+
+    order: Order | None = None
+
+
+Lease: TypeAlias = Granted | Starting | Running | Draining | Keeping | Releasing | Stuck | Detached
+Alive: TypeAlias = Granted | Starting | Running | Draining | Keeping | Detached
+"""A lease whose memory its holder may still use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One change a lease may go through."""
+
+    before: type[Lease]
+    cause: str
+    after: type[Lease]
+
+
+EDGES: Final[tuple[Edge, ...]] = (
+    Edge(Granted, "started: it has a boundary", Starting),
+    Edge(Granted, "started: a job, a script, a hold", Running),
+    Edge(Granted, "asked or stopped before it started", Draining),
+    Edge(Granted, "released, holder gone, or not started in time", Releasing),
+    Edge(Starting, "ready, or start limit over", Running),
+    Edge(Starting, "asked to drain or stop", Draining),
+    Edge(Starting, "released, or holder gone", Releasing),
+    Edge(Running, "served a request", Running),
+    Edge(Running, "asked to drain or stop", Draining),
+    Edge(Running, "released, or holder gone", Releasing),
+    Edge(Draining, "heard, boundary, silence, or stopped harder", Draining),
+    Edge(Draining, "nobody waits any more", Keeping),
+    Edge(Draining, "released, holder gone, or tree ended", Releasing),
+    Edge(Keeping, "heard: it runs on", Running),
+    Edge(Keeping, "heard: it loads on", Starting),
+    Edge(Keeping, "past its boundary, or wanted again", Draining),
+    Edge(Keeping, "released, or holder gone", Releasing),
+    Edge(Releasing, "card did not show it free in time", Stuck),
+    Edge(Releasing, "attached: its holder is at work after all", Running),
+    Edge(Releasing, "attached: its holder loads after all", Starting),
+    Edge(Releasing, "attached: its holder drains after all", Draining),
+    Edge(Stuck, "attached: its holder is at work after all", Running),
+    Edge(Stuck, "attached: its holder loads after all", Starting),
+    Edge(Stuck, "attached: its holder drains after all", Draining),
+    Edge(Detached, "attached: it loads", Starting),
+    Edge(Detached, "attached: it runs", Running),
+    Edge(Detached, "attached: it drains; asked or stopped meanwhile", Draining),
+    Edge(Detached, "released, or holder gone", Releasing),
+)
+_ALLOWED: Final = frozenset((edge.before, edge.after) for edge in EDGES)
+
+
+def become(before: Lease, after: Lease) -> Lease:
+    """Return `after`, having checked that `before` may turn into it.
+
+    Raises:
+        BerthBug: the change is not in `EDGES`, or the lease is another one.
+    """
+    if before.id != after.id:
+        raise BerthBug(f"{before.id} cannot become {after.id}")
+    if (type(before), type(after)) not in _ALLOWED:
+        raise BerthBug(f"{before.id}: {type(before).__name__} cannot become {type(after).__name__}")
+    return after
+
+
+def with_held(lease: Lease, held: Held) -> Lease:
+    """Return the lease in the same state, carrying something else."""
+    return replace(lease, held=held)
+
+
+def state_word(lease: Lease) -> str:
+    """Return the lease's state as status shows it."""
+    match lease:
+        case Granted() | Starting():
+            return "starting"
+        case Running():
+            return "running"
+        case Draining() | Keeping():
+            return "draining"
+        case Releasing():
+            return "releasing"
+        case Stuck():
+            return "stuck"
+        case Detached():
+            return "detached"

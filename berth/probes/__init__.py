@@ -1,0 +1,1 @@
+"""Drivers, each read in a process of its own."""

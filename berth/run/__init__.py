@@ -1,0 +1,1 @@
+"""`berth run`: the wrapper around one engine."""

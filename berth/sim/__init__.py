@@ -1,0 +1,1 @@
+"""Simulated engines and claims, for trying Berth without a GPU."""

@@ -1,0 +1,253 @@
+"""What holds for a card whatever happens to it, in whatever order.
+
+Engines here behave as to memory (they never use more than they asked for, and use nothing once
+they say so), and misbehave in everything else: they are silent, late, killed, answer twice, leave.
+"""
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+)
+
+from berth.actors.card.books import close
+from berth.actors.card.messages import CardRead
+from berth.actors.journal.messages import Record
+from berth.actors.node.inbox import RequestGranted, RequestRefused
+from berth.lease import (
+    Detached,
+    Draining,
+    Granted,
+    Keeping,
+    Releasing,
+    Running,
+    Starting,
+    Stuck,
+    WholeCard,
+)
+from berth.readings import Reading
+from tests.cores.playing import Played
+
+TOTAL = 1000
+SIZES = st.one_of(st.none(), st.sampled_from([100, 250, 300, 400, 500, 700, 950]))
+PRIORITIES = st.sampled_from(["background", "batch", "interactive", "foreground"])
+
+
+class CardMachine(RuleBasedStateMachine):
+    """A card under every event that it can hear."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.card = Played(total=TOTAL, reserved=20)
+        self.ended: dict[str, str] = {}
+        self.seen = 0
+        self.numbers = 0
+        self.late_reading: Reading | None = None
+
+    # --- what happens -----------------------------------------------------------------------
+
+    @rule(
+        mib=SIZES,
+        priority=PRIORITIES,
+        boundary=st.booleans(),
+        pinned=st.sampled_from([False, False, False, True]),
+        min_turn=st.sampled_from([0.0, 0.0, 8.0]),
+        wait=st.sampled_from([0.0, 5.0, 40.0, 400.0]),
+        fail_closed=st.sampled_from([False, False, True]),
+        wrapped=st.sampled_from([True, True, False]),
+    )
+    def ask(self, mib: int | None, wait: float, **terms: Any) -> None:
+        self.numbers += 1
+        self.card.asks(f"e{self.numbers}", mib, wait=wait, drain_wait=10.0, grace=2.0, **terms)
+
+    @rule(mib=SIZES)
+    def hold(self, mib: int | None) -> None:
+        self.numbers += 1
+        self.card.asks(f"e{self.numbers}", mib, priority="hold", wait=30.0, wrapped=False)
+
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(self.holders()))
+        self.card.started(name)
+        lease = self.card.lease(name)
+        assert lease is not None
+        if isinstance(lease, Granted | Starting | Running):
+            ask = lease.held.ask
+            self.card.uses(name, None if isinstance(ask, WholeCard) else ask)
+
+    @precondition(lambda self: self.holders())
+    @rule(
+        data=st.data(),
+        word=st.sampled_from(["heard", "boundary", "ready", "served", "released", "failed"]),
+        late=st.sampled_from([0, 0, 0, 1]),
+        lingers=st.booleans(),
+    )
+    def say(self, data: st.DataObject, word: str, late: int, lingers: bool) -> None:
+        name = data.draw(st.sampled_from(self.holders()))
+        attempt = max(0, self.card.engines[name].attempt - late)
+        self.card.says(name, word, attempt, lingers=lingers)
+
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data(), lingers=st.booleans())
+    def die(self, data: st.DataObject, lingers: bool) -> None:
+        self.card.gone(data.draw(st.sampled_from(self.holders())), lingers=lingers)
+
+    @precondition(lambda self: self.released())
+    @rule(data=st.data())
+    def memory_goes(self, data: st.DataObject) -> None:
+        """Memory that lingered after its holder's word is freed by the driver at last."""
+        self.card.uses(data.draw(st.sampled_from(self.released())), None)
+
+    @rule()
+    def look(self) -> None:
+        """A reading is taken, and will be delivered only later."""
+        self.late_reading = self.card.look()
+
+    @rule()
+    def deliver(self) -> None:
+        """A reading that was taken some time ago arrives: it must free nothing released since."""
+        if self.late_reading is not None and self.card.readable:
+            self.card.hear(CardRead(reading=self.late_reading))
+
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data(), at_once=st.booleans())
+    def stop(self, data: st.DataObject, at_once: bool) -> None:
+        self.card.stop(data.draw(st.sampled_from(self.holders())), at_once=at_once)
+
+    @precondition(lambda self: self.card.card.queue)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        waiter = data.draw(st.sampled_from(self.card.card.queue))
+        self.ended[waiter.request] = "withdrawn"
+        self.card.withdraws(waiter.terms.name)
+
+    @rule(mib=st.sampled_from([None, 50, 200]))
+    def stranger(self, mib: int | None) -> None:
+        self.card.uses("stranger", mib)
+
+    @rule()
+    def unreadable(self) -> None:
+        self.card.unread()
+
+    @rule()
+    def readable(self) -> None:
+        self.card.readable_again()
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 3.0, 12.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.card.later(seconds)
+
+    @rule()
+    def restart(self) -> None:
+        for waiter in self.card.card.queue:
+            self.ended[waiter.request] = "lost with berthd, and asked again by its client"
+        before = {lease.id for lease in self.card.card.leases}
+        self.card.restart()
+        assert {lease.id for lease in self.card.card.leases} == before, "a lease was lost"
+
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data(), state=st.sampled_from(["running", "starting", "draining"]))
+    def attach(self, data: st.DataObject, state: str) -> None:
+        self.card.attaches(data.draw(st.sampled_from(self.holders())), state)
+
+    def released(self) -> list[str]:
+        """Return the engines whose memory lingers after their release."""
+        over = [l.name for l in self.card.card.leases if isinstance(l, Releasing | Stuck)]
+        return [name for name in over if self.card.engines[name].uses is not None]
+
+    def holders(self) -> list[str]:
+        """Return the engines (not the holds) that are on the books."""
+        return [lease.name for lease in self.card.card.leases if lease.held.holder is not None]
+
+    # --- what holds -------------------------------------------------------------------------
+
+    @invariant()
+    def every_request_ends_at_most_once(self) -> None:
+        said = self.card.said[self.seen :]
+        self.seen = len(self.card.said)
+        for effect in said:
+            for message in effect.then if isinstance(effect, Record) else (effect,):
+                if isinstance(message, RequestGranted | RequestRefused):
+                    ending = type(message).__name__
+                    assert message.request not in self.ended, (message, self.ended)
+                    self.ended[message.request] = ending
+
+    @invariant()
+    def every_request_ends_or_waits(self) -> None:
+        waiting = {waiter.request for waiter in self.card.card.queue}
+        for engine in self.card.engines.values():
+            assert (engine.request in self.ended) != (engine.request in waiting)
+
+    @invariant()
+    def engines_never_collide(self) -> None:
+        """What engines that behave really use always fits on the card beside each other."""
+        really = sum(e.uses or 0 for e in self.card.engines.values())
+        assert really + self.card.reserved <= TOTAL
+
+    @invariant()
+    def leases_never_exceed_the_card(self) -> None:
+        measured = self.card.card.measured
+        if measured is not None:
+            leased = sum(close(self.card.card, measured).counts.values())
+            assert leased <= TOTAL - self.card.reserved
+
+    @invariant()
+    def every_deadline_fires(self) -> None:
+        """One clause for each deadline of the card: none is ever more than a tick behind."""
+        now = self.card.now - 0.5
+        card = self.card.card
+        assert card.recovering_until is None or card.recovering_until > now
+        assert all(waiter.refuse_at > now for waiter in card.queue)
+        for lease in card.leases:
+            match lease:
+                case Granted(start_by=by) | Starting(ready_by=by):
+                    assert by > now
+                case Draining(deadline=by):
+                    assert by > now
+                case Keeping(hear_by=by):
+                    assert by > now
+                case Releasing(free_by=by):
+                    assert by > now
+                case Running() | Stuck() | Detached():
+                    pass
+
+    @invariant()
+    def nobody_is_asked_for_nothing(self) -> None:
+        """A holder told to drain for somebody is needed by somebody who still waits."""
+        card = self.card.card
+        if card.recovering_until is not None or card.fresh(self.card.now) is None:
+            return
+        waiting = {waiter.request for waiter in card.queue}
+        for lease in card.leases:
+            if isinstance(lease, Draining) and lease.phase.value in {"asked", "silent", "heard"}:
+                assert lease.order.value == "stop" or lease.wanted_by in waiting
+
+    def teardown(self) -> None:
+        """Once nobody asks any more and holders finish, everybody who waits is served or refused."""
+        self.card.readable_again()
+        for _ in range(60):
+            if not self.card.card.queue:
+                break
+            for lease in self.card.card.leases:
+                if not isinstance(lease, Releasing | Stuck):
+                    self.card.gone(lease.name)
+            for name in self.released():
+                self.card.uses(name, None)
+            self.card.later(10.0)
+        assert not self.card.card.queue
+        self.every_request_ends_at_most_once()
+
+
+CardMachine.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestCardMachine = CardMachine.TestCase
