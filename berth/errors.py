@@ -43,7 +43,7 @@ class Exit(IntEnum):
 
 
 class BerthError(Exception):
-    """Something a person or a script must be told: a sentence, a way out, a code, an exit status."""
+    """Something a person or a script is told: a sentence, a way out, a code, an exit status."""
 
     def __init__(self, code: Code, message: str, *, hint: str = "", exit_status: Exit) -> None:
         super().__init__(message)

@@ -82,6 +82,8 @@ class Order(StrEnum):
     CONTINUE = "continue"
     STOP = "stop"
     PING = "ping"
+    ATTACH = "attach"
+    """Say again what you hold: the card was started again."""
 
 
 class DrainPhase(StrEnum):
@@ -104,8 +106,8 @@ class Held:
     """What every lease carries from state to state.
 
     `holder` is the process that asked (None: a person's hold), `members` its tree as last seen,
-    `granted` when its turn began, `unexplained` what nobody explained on the card just then,
-    `attempt` the number of the last order to its holder.
+    `scope` the systemd scope its command runs in, `granted` when its turn began, `unexplained`
+    what nobody explained on the card just then, `attempt` the number of the last order.
     """
 
     id: LeaseId
@@ -117,6 +119,7 @@ class Held:
     unexplained: MiB = MiB(0)
     attempt: Attempt = Attempt(0)
     members: frozenset[ProcessId] = frozenset()
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

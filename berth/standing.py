@@ -1,6 +1,6 @@
 """Why a waiter waits: the reasons, as values first and as sentences last.
 
-The card's core makes these; `berth status`, `berth run`, refusals and the socket show the same ones.
+The card's core makes these; status, run, refusals and the socket all show the same ones.
 """
 
 from dataclasses import dataclass

@@ -138,11 +138,15 @@ class Played:
             )
         )
 
-    def started(self, name: str) -> list[CardEffect]:
+    def started(self, name: str, scope: str | None = None) -> list[CardEffect]:
         engine = self.engines[name]
         return self.hear(
             HolderStarted(
-                call=self._call(), lease=engine.lease, peer=engine.process, members=frozenset()
+                call=self._call(),
+                lease=engine.lease,
+                peer=engine.process,
+                members=frozenset(),
+                scope=scope,
             )
         )
 

@@ -225,11 +225,12 @@ def test_process_of_a_scope_belongs_to_its_lease() -> None:
     """B6: a process that left the tree is still in its scope."""
     card = Played(total=1000)
     card.asks("a", 400)
+    card.started("a", scope="berth-L1.scope")
     stray = GpuProcess(
         process=ProcessId(7, 1),
         name="x",
         used=MiB(10),
-        scope=f"berth-{card.engines['a'].lease}.scope",
+        scope="berth-L1.scope",
     )
     card.hear(CardRead(reading=reading(stray, used=10)))
     assert card.card.measured is not None

@@ -35,7 +35,7 @@ images says ready
 - readings slow
 after 5
 images gives-back
-- [lease.released] images: its holder gave it back
+- [lease.released] images: given back
 - readings fast
 images uses nothing
 after 5

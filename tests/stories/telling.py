@@ -25,10 +25,11 @@ from berth.actors.node.inbox import (
     RequestStands,
 )
 from berth.actors.trees.messages import EndTree, ForgetTree, WakeHolder, WatchTree
+from berth.actors.card.state import Settings
 from berth.ids import RequestId, lease_of
 from berth.readings import Unknown
 from berth.units import MiB, Seconds, show_duration
-from tests.cores.playing import Played, Settings
+from tests.cores.playing import Played
 
 SAID = "- "
 
@@ -76,8 +77,9 @@ class _Player:
         grace = Seconds(float(figures.pop("release_grace", 30.0)))
         allow = frozenset(str(figures.pop("allow", "")).split(","))
         settings = Settings(release_grace=grace, allow=allow)
-        numbers = {key: int(value) for key, value in figures.items()}
-        self._card = Played(settings=settings, **numbers)
+        total = int(figures.get("total", 24576))
+        reserved = int(figures.get("reserved", 0))
+        self._card = Played(settings=settings, total=total, reserved=reserved)
 
     def _render(self, said: list[CardEffect]) -> Iterator[str]:
         for effect in said:

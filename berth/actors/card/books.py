@@ -91,16 +91,12 @@ def _owners(leases: tuple[Lease, ...]) -> dict[ProcessId | str, LeaseId]:
     """Return whose each known process and scope is. A later lease of the same process wins."""
     owners: dict[ProcessId | str, LeaseId] = {}
     for lease in leases:
-        owners[scope_of(lease.id)] = lease.id
+        if lease.held.scope is not None:
+            owners[lease.held.scope] = lease.id
         owners.update(dict.fromkeys(lease.held.members, lease.id))
         if lease.held.holder is not None:
             owners[lease.held.holder] = lease.id
     return owners
-
-
-def scope_of(lease: LeaseId) -> str:
-    """Return the systemd scope that a wrapped run's command is put in."""
-    return f"berth-{lease}.scope"
 
 
 def _owner(owners: dict[ProcessId | str, LeaseId], row: GpuProcess) -> LeaseId | None:

@@ -39,7 +39,8 @@ The handlers of holders' words are in `holders.py`, those of readings in `sight.
 from dataclasses import replace
 from typing import Final, assert_never
 
-from berth.actors.card import holders, sight
+from berth.actors.card import drains, holders, sight
+from berth.actors.card.attaching import on_attach
 from berth.actors.card.books import close
 from berth.actors.card.deadlines import on_tick, refuse_expired
 from berth.actors.card.messages import (
@@ -50,6 +51,7 @@ from berth.actors.card.messages import (
     CardUnread,
     CloseCard,
     Describe,
+    ForgetWaiters,
     GrantLost,
     HolderAnswered,
     HolderGone,
@@ -61,6 +63,7 @@ from berth.actors.card.messages import (
     StopLease,
     Tick,
     TreeSeen,
+    WatchAgain,
     WithdrawRequest,
 )
 from berth.actors.card.queue import is_recallable, plan
@@ -107,9 +110,9 @@ def _take(turn: Turn, event: CardInbox) -> None:
         case ReleaseLease():
             holders.on_release(turn, event)
         case AttachHolder():
-            holders.on_attach(turn, event)
+            on_attach(turn, event)
         case StopLease():
-            holders.on_stop(turn, event)
+            drains.on_stop(turn, event)
         case HolderGone():
             holders.on_gone(turn, event)
         case TreeSeen():
@@ -122,6 +125,10 @@ def _take(turn: Turn, event: CardInbox) -> None:
             holders.on_grant_lost(turn, event)
         case JournalState():
             turn.card = replace(turn.card, journal_writable=event.writable)
+        case WatchAgain():
+            turn.watch_all()
+        case ForgetWaiters():
+            turn.card = replace(turn.card, queue=())
         case CloseCard():
             _on_close(turn)
         case Tick():
@@ -143,7 +150,8 @@ def _on_seek(turn: Turn, event: SeekLease) -> None:
         refuse_at=after(turn.now, Seconds(max(0.0, event.terms.wait - event.waited))),
         behind=event.behind,
     )
-    turn.waiter_event("queued", waiter, _asks(waiter), _ask_facts(waiter))
+    if not event.again:
+        turn.waiter_event("queued", waiter, _asks(waiter), _ask_facts(waiter))
     if turn.card.closing:
         turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return
@@ -229,9 +237,9 @@ def _settle(turn: Turn) -> None:
         wanted = plan(turn.card, close(turn.card, measured), turn.now)
     for lease in turn.card.leases:
         if is_recallable(lease):
-            holders.recall(turn, lease, wanted.needed.get(lease.id))
+            drains.recall(turn, lease, wanted.needed.get(lease.id))
     for lease, waiter in wanted.asks:
-        holders.ask(turn, lease, waiter)
+        drains.ask(turn, lease, waiter)
     for waiter in turn.card.queue:
         _tell(turn, waiter, wanted.blockers.get(waiter.request, ()))
 
@@ -277,7 +285,7 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
     if held.holder is None:
         holders.start_hold(turn, lease)
     else:
-        holders.watch(turn, lease)
+        turn.watch(lease)
 
 
 def _tell(turn: Turn, waiter: Waiter, blockers: tuple[Blocker, ...]) -> None:

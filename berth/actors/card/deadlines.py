@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import assert_never
 
-from berth.actors.card import holders, sight
+from berth.actors.card import drains, holders, sight
 from berth.actors.card.state import FRESH_FOR, Waiter
 from berth.actors.card.turn import Turn
 from berth.errors import Code
@@ -51,7 +51,7 @@ def _on_lease(turn: Turn, lease: Lease) -> None:
                 _on_late_drain(turn, lease)
         case Keeping():
             if turn.now >= lease.hear_by:
-                holders.run_on(turn, lease)
+                drains.run_on(turn, lease)
         case Releasing():
             if turn.now >= lease.free_by:
                 sight.mark_stuck(turn, lease)
@@ -64,11 +64,11 @@ def _on_lease(turn: Turn, lease: Lease) -> None:
 def _on_late_drain(turn: Turn, lease: Draining) -> None:
     match lease.phase:
         case DrainPhase.ASKED:
-            holders.wake(turn, lease)
+            drains.wake(turn, lease)
         case DrainPhase.SILENT | DrainPhase.HEARD | DrainPhase.BOUNDARY:
-            holders.end_tree(turn, lease)
+            drains.end_tree(turn, lease)
         case DrainPhase.ENDING:
-            holders.release(turn, lease, "its tree was ended")
+            turn.release(lease, "its tree was ended")
         case _:
             assert_never(lease.phase)
 

@@ -20,7 +20,8 @@ class SeekLease:
     """From the node: somebody wants room here. Ends in exactly one grant, refusal or withdrawal.
 
     `waited` is what it had waited before (a client that asks again after a restart). `behind`
-    names the lease or request of the same exclusive name that must end first.
+    names the lease or request of the same exclusive name that must end first. `again`: the card was
+    started again, and has been asked before.
     """
 
     request: RequestId
@@ -30,6 +31,7 @@ class SeekLease:
     cards: tuple[CardName, ...]
     waited: Seconds = Seconds(0.0)
     behind: str = ""
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ class HolderStarted:
     lease: LeaseId
     peer: ProcessId
     members: frozenset[ProcessId]
+    scope: str | None = None
 
 
 class HolderWord(StrEnum):
@@ -83,11 +86,15 @@ class HolderAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseLease:
-    """From the node: the holder, or for a hold a person, gives the lease back."""
+    """From the node: the holder, or for a hold a person (`peer` None), gives the lease back.
+
+    `unseen`: the client left before it saw its grant; nobody holds the lease.
+    """
 
     call: CallId
     lease: LeaseId
     peer: ProcessId | None
+    unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +115,7 @@ class AttachHolder:
     attempt: Attempt
     members: frozenset[ProcessId]
     ran_for: Seconds
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +178,16 @@ class Describe:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchAgain:
+    """From the composition root: the trees actor was started again, and watches nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetWaiters:
+    """From a node that was started again: it knows no waiters. Their clients ask again."""
+
+
+@dataclass(frozen=True, slots=True)
 class CloseCard:
     """From the node, once: berthd is stopping. Waiters are refused, holders run on."""
 
@@ -195,6 +213,8 @@ CardInbox: TypeAlias = (
     | GrantLost
     | JournalState
     | Describe
+    | WatchAgain
+    | ForgetWaiters
     | CloseCard
     | Tick
 )

@@ -3,6 +3,8 @@
 from typing import Final
 
 from berth.actors.card.state import Card, Settings
+from berth.actors.card.turn import Turn
+from berth.actors.trees.messages import WatchTree
 from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck
 from berth.readings import CardIdentity
 from berth.units import Instant, MiB, Seconds, after
@@ -30,6 +32,13 @@ def restored(
         leases=leases,
         recovering_until=after(now, COME_BACK_WITHIN) if silent else None,
     )
+
+
+def watches(card: Card) -> tuple[WatchTree, ...]:
+    """Return the holders to watch from the start: who is gone is found out at once."""
+    turn = Turn(card, Instant(0.0))
+    turn.watch_all()
+    return tuple(effect for effect in turn.effects if isinstance(effect, WatchTree))
 
 
 def _after_restart(lease: Lease, settings: Settings, now: Instant) -> Lease:

@@ -18,7 +18,7 @@ CONTESTED_SLACK: Final = MiB(64)
 
 
 def on_read(turn: Turn, event: CardRead) -> None:
-    """Take a reading: who uses what now, and whose memory is back. An overtaken one says nothing."""
+    """Take a reading: who uses what, and whose memory is back. An overtaken one says nothing."""
     card = turn.card
     if card.measured is not None and event.reading.taken < card.measured.reading.taken:
         return

@@ -24,9 +24,21 @@ from berth.actors.node.inbox import (
     RequestRefused,
     ToNode,
 )
+from berth.actors.trees.messages import ForgetTree, WatchTree
 from berth.errors import Code
 from berth.ids import Attempt
-from berth.lease import Draining, DrainPhase, Granted, Held, Lease, Order, Releasing, Starting
+from berth.lease import (
+    Alive,
+    Draining,
+    DrainPhase,
+    Granted,
+    Held,
+    Lease,
+    Order,
+    Releasing,
+    Starting,
+    Stuck,
+)
 from berth.units import Instant, Seconds, after
 
 HEAR_WITHIN: Final = Seconds(5.0)
@@ -133,6 +145,34 @@ class Turn:
                 request=waiter.request, code=code, message=message, waited_out=waited_out
             )
         )
+
+    def release(self, lease: Alive, why: str) -> None:
+        """Take a lease for given back. Its memory counts until a reading shows it free (B3)."""
+        free_by = after(self.now, self.card.settings.release_grace)
+        self.change(lease, Releasing(held=lease.held, released=self.now, free_by=free_by))
+        self.lease_event("released", lease, why)
+        self.effects.append(ForgetTree(lease=lease.id, card=self.card.name))
+
+    def watch_all(self) -> None:
+        """Have every holder watched."""
+        for lease in self.card.leases:
+            if not isinstance(lease, Releasing | Stuck):
+                self.watch(lease)
+
+    def watch(self, lease: Lease) -> None:
+        """Have the trees actor watch a holder's processes."""
+        if lease.held.holder is not None:
+            self.effects.append(
+                WatchTree(
+                    lease=lease.id,
+                    card=self.card.name,
+                    root=lease.held.holder,
+                    key=lease.terms.key,
+                    members=lease.held.members,
+                    scope=lease.held.scope,
+                    ends_with_root=lease.terms.wrapped,
+                )
+            )
 
     def ended(self, lease: Lease) -> None:
         """Tell the node that a lease has left the books."""

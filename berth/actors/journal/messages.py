@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from berth.actors.node.inbox import RequestGranted, ToNode
+from berth.actors.node.inbox import CallId, RequestGranted, ToNode
 from berth.ids import CardName, LeaseId, RequestId
 from berth.lease import Lease
-from berth.units import MiB
+from berth.units import MiB, Seconds
 
 Fact: TypeAlias = str | int | float | bool | None
 
@@ -41,13 +41,6 @@ class SaveBaseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaveCounter:
-    """Keep the number of the latest request, so that none is given twice."""
-
-    last: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
     """An event of the node's one sequence; the journal numbers and dates it.
 
@@ -63,7 +56,7 @@ class Happened:
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
 
-Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveCounter | Happened
+Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | Happened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +73,43 @@ class Record:
     def grants(self) -> tuple[RequestGranted, ...]:
         """Return the grants that ride on this record."""
         return tuple(message for message in self.then if isinstance(message, RequestGranted))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What the journal knows: leases and baselines by card, and the last numbers it gave."""
+
+    leases: Mapping[str, tuple[Lease, ...]] = field(default_factory=dict)
+    baselines: Mapping[str, MiB] = field(default_factory=dict)
+    last_seq: int = 0
+    last_number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadKept:
+    """From the supervisor: an actor of that role starts again, and needs what was kept.
+
+    It comes after all that the dead one had told the journal, so nothing is missing.
+    """
+
+    role: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRead:
+    """From the journal, to the supervisor: what was kept."""
+
+    role: str
+    incarnation: int
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadEvents:
+    """From the node: events after a sequence number, or of the last seconds; oldest first."""
+
+    call: CallId
+    after_seq: int | None
+    within: Seconds | None
+    limit: int

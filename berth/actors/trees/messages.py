@@ -5,6 +5,7 @@ itself is gone, what it left is known by the tree last seen, by its scope, and b
 every process of a run carries in its environment.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,6 +26,7 @@ class WatchTree:
     root: ProcessId
     key: Key
     members: frozenset[ProcessId]
+    scope: str | None
     ends_with_root: bool
 
 
@@ -54,4 +56,40 @@ class EndTree:
     grace: Seconds
 
 
-TreesInbox: TypeAlias = WatchTree | ForgetTree | WakeHolder | EndTree
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootExited:
+    """From the exit watch: a holder's process has ended."""
+
+    lease: LeaseId
+    root: ProcessId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftoversKilled:
+    """From the actor's own shell: what a dead wrapper left was killed."""
+
+    lease: LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreesSeen:
+    """From the actor's own shell: what lives below each holder now."""
+
+    members: Mapping[LeaseId, frozenset[ProcessId]]
+
+
+@dataclass(frozen=True, slots=True)
+class TreesTick:
+    """From the ticker: time has passed."""
+
+
+TreesInbox: TypeAlias = (
+    WatchTree
+    | ForgetTree
+    | WakeHolder
+    | EndTree
+    | RootExited
+    | LeftoversKilled
+    | TreesSeen
+    | TreesTick
+)

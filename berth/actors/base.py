@@ -1,0 +1,186 @@
+"""What all actors share: a typed address, a slot that outlives its actor, the shell around a core.
+
+The shell does four things with every message, in this order: it stamps the time, decides, commits
+the new state, and only then performs the effects. Nothing of a decision is seen by anybody before
+its state is kept, and an exception while deciding leaves the state as it was.
+
+The only module that knows pykka's untyped references; hence the only one with `Any`.
+"""
+
+import threading
+import traceback
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import pykka
+
+from berth.units import Instant
+
+M = TypeVar("M")
+M_contra = TypeVar("M_contra", contravariant=True)
+State = TypeVar("State")
+Effect = TypeVar("Effect")
+
+STORY_LENGTH: Final = 200
+
+Clock = Callable[[], Instant]
+
+
+class Address(Protocol[M_contra]):
+    """Where messages of one kind can be sent. Sending never waits and never fails."""
+
+    def tell(self, message: M_contra, /) -> None:
+        """Send a message."""
+
+
+class Slot(Generic[M]):
+    """An address that stays the same while the actor behind it comes and goes.
+
+    What is told while nobody is behind it is counted, not kept: nobody may rely on delivery, the
+    sender's deadline or the client's retry covers it.
+    """
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+        self.dead_letters = 0
+        self._ref: pykka.ActorRef[Any] | None = None
+
+    def point(self, ref: "pykka.ActorRef[Any] | None") -> None:
+        """Put another actor behind the slot."""
+        self._ref = ref
+
+    def is_alive(self) -> bool:
+        """Tell whether somebody is behind the slot, and its thread runs."""
+        return self._ref is not None and self._ref.is_alive()
+
+    def stop(self, within: float) -> bool:
+        """Stop whoever is behind the slot. Tell whether it ended within that many seconds."""
+        ref, self._ref = self._ref, None
+        if ref is None:
+            return True
+        try:
+            return ref.stop(block=True, timeout=within)
+        except pykka.Timeout:
+            return False
+
+    def tell(self, message: M | Ping, /) -> None:
+        """Send a message to whoever is behind the slot now."""
+        ref = self._ref
+        if ref is None:
+            self.dead_letters += 1
+            return
+        try:
+            ref.tell(message)
+        except pykka.ActorDeadError:
+            self.dead_letters += 1
+
+
+@dataclass(frozen=True, slots=True)
+class ActorDied:
+    """From an actor that failed, to the supervisor: what broke it, and what it had decided."""
+
+    role: str
+    incarnation: int
+    cause: str
+    event: object
+    story: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """From the supervisor: do you still handle messages? The base class answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """From an actor, to the supervisor: I do."""
+
+    role: str
+    incarnation: int
+
+
+class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
+    """The shell around a core. A subclass says where effects go."""
+
+    use_daemon_thread = True
+
+    def __init__(
+        self,
+        *,
+        role: str,
+        state: State,
+        decide: Callable[[State, M, Instant], tuple[State, tuple[Effect, ...]]],
+        clock: Clock,
+        supervisor: Address[ActorDied | Pong],
+        incarnation: int = 0,
+    ) -> None:
+        super().__init__()
+        self.role = role
+        self.state = state
+        self.story: deque[str] = deque(maxlen=STORY_LENGTH)
+        self._decide = decide
+        self._clock = clock
+        self._supervisor = supervisor
+        self._incarnation = incarnation
+        self._event: object = None
+
+    def begin(self) -> None:
+        """Set up what the actor's own thread needs. Runs in that thread, before any message."""
+
+    def end(self) -> None:
+        """Give back what `begin` took. Runs in the actor's thread, also after a crash."""
+
+    @abstractmethod
+    def perform(self, effect: Effect) -> None:
+        """Send an effect where it belongs."""
+
+    def on_receive(self, message: M | Ping) -> None:
+        """Decide, commit, then tell. A ping is answered without the core."""
+        if isinstance(message, Ping):
+            self._supervisor.tell(Pong(self.role, self._incarnation))
+            return
+        self._event = message
+        self.hear(message)
+
+    def hear(self, message: M) -> None:
+        """Take one event through the core."""
+        now = self._clock()
+        state, effects = self._decide(self.state, message, now)
+        self.state = state
+        if effects:
+            self.story.append(f"{now:.3f} {message!r} -> {effects!r}")
+        for effect in effects:
+            self.perform(effect)
+
+    def on_start(self) -> None:
+        """Begin, and tell the supervisor when that fails: pykka alone would say nothing."""
+        threading.current_thread().name = self.role
+        try:
+            self.begin()
+        except Exception:
+            self._report(traceback.format_exc())
+            raise
+
+    def on_stop(self) -> None:
+        """End in order."""
+        self.end()
+
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Tell the supervisor what broke the actor, then end."""
+        lines = traceback.format_exception(exception_type, exception_value, trace)
+        self._report("".join(lines))
+        self.end()
+
+    def _report(self, cause: str) -> None:
+        self._supervisor.tell(
+            ActorDied(self.role, self._incarnation, cause, self._event, tuple(self.story))
+        )

@@ -1,0 +1,247 @@
+"""Theory of operation of the journal.
+
+The journal gives every event its number in the node's one sequence, and keeps what must outlive
+berthd. Its core decides what is written, when, and what is passed on afterwards; the shell writes.
+
+ 1. A record is written as one batch, in one transaction: all of it or nothing.
+ 2. Written: its events are published, and what rides on it goes to the node. Nobody hears of a
+    grant before it is on disk.
+ 3. Not written (a full disk): the grants that ride on it are lost: their cards are told, and they
+    never were. Everything else is passed on, for releases and drains must go on. The cards are told
+    that the journal cannot be written, and grant nothing. What could not be written is kept here,
+    a lease by its latest state, and tried again with the next record and every 2 s.
+ 4. Once a batch is written again, the cards are told that too.
+ 5. Every 10 minutes events that are older than 30 days are dropped, and the oldest while the file
+    is above 256 MiB.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, TypeAlias, assert_never
+
+from berth.actors.card.messages import GrantLost, JournalState
+from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, Written
+from berth.actors.journal.messages import (
+    DropLease,
+    Happened,
+    ReadEvents,
+    ReadKept,
+    Record,
+    SaveBaseline,
+    SaveLease,
+)
+from berth.actors.node.inbox import RequestGranted, ToNode
+from berth.units import Instant, Seconds, after
+from berth.wire import EventMessage
+
+TRY_AGAIN_EVERY: Final = Seconds(2.0)
+PRUNE_EVERY: Final = Seconds(600.0)
+EVENTS_KEPT_UNWRITTEN: Final = 1000
+"""How many events are kept while the journal cannot be written: the latest ones."""
+
+LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What is written together. `latest` holds the last word on each lease and baseline."""
+
+    latest: Mapping[tuple[str, str], LastingEntry] = field(default_factory=dict)
+    events: tuple[EventMessage, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether there is nothing to write."""
+        return not self.latest and not self.events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """The journal's sequence, and what is not on disk yet."""
+
+    last_seq: int = 0
+    batches: int = 0
+    unwritten: Batch = field(default_factory=Batch)
+    riding: tuple[ToNode, ...] = ()
+    publishing: tuple[EventMessage, ...] = ()
+    writable: bool = True
+    try_at: Instant = Instant(0.0)
+    prune_at: Instant = Instant(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Shell: write this in one transaction, then tell `Written` or `WriteFailed`."""
+
+    number: int
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassOn:
+    """To the node."""
+
+    message: ToNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellCards:
+    """To every card."""
+
+    message: GrantLost | JournalState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishEvent:
+    """To the node, for its PUB socket: whoever listens hears of it."""
+
+    event: EventMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Shell: drop events that are too old or too many."""
+
+
+JournalEffect: TypeAlias = Write | PassOn | TellCards | PublishEvent | Prune | ReadEvents | ReadKept
+_Decision: TypeAlias = tuple[Journal, tuple[JournalEffect, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dated:
+    """An event of the journal's inbox and the wall time at which it was heard (seconds, UTC)."""
+
+    event: JournalInbox
+    wall: float
+
+
+def decide(journal: Journal, dated: Dated, now: Instant) -> _Decision:
+    """Return the journal after the event, and what to do."""
+    event = dated.event
+    match event:
+        case Record():
+            return _record(journal, event, dated.wall)
+        case Written():
+            return _written(journal, dated.wall)
+        case WriteFailed():
+            return _failed(journal, event, now, dated.wall)
+        case ReadEvents() | ReadKept():
+            return journal, (event,)
+        case JournalTick():
+            return _tick(journal, now)
+        case _:
+            assert_never(event)
+
+
+def _record(journal: Journal, record: Record, wall: float) -> _Decision:
+    events: list[EventMessage] = []
+    latest = dict(journal.unwritten.latest)
+    seq = journal.last_seq
+    for entry in record.entries:
+        if isinstance(entry, Happened):
+            seq += 1
+            events.append(_numbered(entry, seq, wall))
+        else:
+            latest[_about(entry)] = entry
+    journal = replace(
+        journal,
+        last_seq=seq,
+        unwritten=Batch(latest=latest, events=(*journal.unwritten.events, *events)),
+        riding=record.then,
+        publishing=tuple(events),
+    )
+    return _write(journal)
+
+
+def _about(entry: LastingEntry) -> tuple[str, str]:
+    match entry:
+        case SaveLease():
+            return entry.card_key, entry.lease.id
+        case DropLease():
+            return entry.card_key, entry.lease
+        case SaveBaseline():
+            return entry.card_key, ""
+
+
+def _numbered(entry: Happened, seq: int, wall: float) -> EventMessage:
+    return EventMessage(
+        seq=seq,
+        at=timestamp(wall),
+        kind=entry.kind,
+        card=entry.card,
+        lease=entry.lease,
+        request=entry.request,
+        name=entry.name,
+        why=entry.why,
+        facts=dict(entry.facts),
+    )
+
+
+def timestamp(wall: float) -> str:
+    """Return a wall time as events carry it: UTC, to the millisecond, `2026-11-30T12:00:00.000Z`."""
+    moment = datetime.fromtimestamp(wall, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def _write(journal: Journal) -> _Decision:
+    journal = replace(journal, batches=journal.batches + 1)
+    return journal, (Write(number=journal.batches, batch=journal.unwritten),)
+
+
+def _written(journal: Journal, wall: float) -> _Decision:
+    effects: list[JournalEffect] = [PublishEvent(event=event) for event in journal.publishing]
+    effects += [PassOn(message=message) for message in journal.riding]
+    journal = replace(journal, unwritten=Batch(), riding=(), publishing=())
+    if journal.writable:
+        return journal, tuple(effects)
+    effects.append(TellCards(message=JournalState(writable=True)))
+    journal, told = _alert(replace(journal, writable=True), "alert.cleared", "writable again", wall)
+    return journal, (*effects, *told)
+
+
+def _alert(journal: Journal, kind: str, why: str, wall: float) -> _Decision:
+    """Tell an event of the journal's own. It is written with the next batch."""
+    alert = _numbered(Happened(kind=kind, card=None, name="journal", why=why), _next(journal), wall)
+    unwritten = replace(journal.unwritten, events=(*journal.unwritten.events, alert))
+    journal = replace(journal, last_seq=alert.seq, unwritten=unwritten)
+    return journal, (PublishEvent(event=alert),)
+
+
+def _next(journal: Journal) -> int:
+    return journal.last_seq + 1
+
+
+def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> _Decision:
+    lost = tuple(m.lease for m in journal.riding if isinstance(m, RequestGranted))
+    effects: list[JournalEffect] = [PublishEvent(event=told) for told in journal.publishing]
+    effects += [
+        PassOn(message=message)
+        for message in journal.riding
+        if not isinstance(message, RequestGranted)
+    ]
+    if lost:
+        effects.append(TellCards(message=GrantLost(leases=lost)))
+    if journal.writable:
+        effects.append(TellCards(message=JournalState(writable=False)))
+        why = f"the journal cannot be written, so nothing is granted: {event.why}"
+        journal, told = _alert(journal, "alert.raised", why, wall)
+        effects += told
+    events = journal.unwritten.events[-EVENTS_KEPT_UNWRITTEN:]
+    journal = replace(
+        journal,
+        unwritten=replace(journal.unwritten, events=events),
+        riding=(),
+        publishing=(),
+        writable=False,
+        try_at=after(now, TRY_AGAIN_EVERY),
+    )
+    return journal, tuple(effects)
+
+
+def _tick(journal: Journal, now: Instant) -> _Decision:
+    if not journal.unwritten.empty and now >= journal.try_at:
+        return _write(replace(journal, try_at=after(now, TRY_AGAIN_EVERY)))
+    if now >= journal.prune_at:
+        return replace(journal, prune_at=after(now, PRUNE_EVERY)), (Prune(),)
+    return journal, ()

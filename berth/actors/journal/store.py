@@ -1,0 +1,184 @@
+"""The journal's file: SQLite in WAL mode. Everything that touches the disk is here.
+
+A transaction that is committed survives a `kill -9` of berthd. It is not forced to the platter
+(`synchronous=NORMAL`): after a power failure no engine runs either, and the file is still whole.
+"""
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from berth.actors.journal.core import Batch, LastingEntry
+from berth.actors.journal.messages import DropLease, Kept, SaveBaseline, SaveLease
+from berth.actors.journal.records import decode_lease, encode_lease
+from berth.lease import Lease
+from berth.units import MiB, Seconds
+from berth.wire import EventMessage
+
+KEEP_FOR: Final = Seconds(30 * 86400)
+KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
+_PRUNED_AT_ONCE: Final = 5000
+
+_SCHEMA: Final = """
+    CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS leases (
+        card_key TEXT NOT NULL, lease TEXT NOT NULL, record BLOB NOT NULL,
+        PRIMARY KEY (card_key, lease)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS baselines (
+        card_key TEXT PRIMARY KEY, mib INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS events (
+        seq INTEGER PRIMARY KEY, at REAL NOT NULL, event BLOB NOT NULL
+    );
+    CREATE INDEX IF NOT EXISTS events_at ON events (at);
+"""
+
+_EVENTS: Final = msgspec.json.Decoder(EventMessage)
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class Store:
+    """The journal's file, open. Used by one thread."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+        self._last_number = int(self._meta("last_number", "0"))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # --- writing ----------------------------------------------------------------------------
+
+    def write(self, batch: Batch) -> None:
+        """Write a batch: all of it, or (with the error raised) nothing.
+
+        Raises:
+            sqlite3.Error: the disk is full, the file is damaged, or the like.
+        """
+        now = time.time()
+        number = max((_number(event) for event in batch.events), default=0)
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for entry in batch.latest.values():
+                self._apply(entry)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO events VALUES (?, ?, ?)",
+                [(event.seq, now, _ENCODER.encode(event)) for event in batch.events],
+            )
+            if number > self._last_number:
+                self._set_meta("last_number", str(number))
+            self._db.execute("COMMIT")
+        except sqlite3.Error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._last_number = max(self._last_number, number)
+
+    def _apply(self, entry: LastingEntry) -> None:
+        match entry:
+            case SaveLease():
+                self._db.execute(
+                    "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
+                    (entry.card_key, entry.lease.id, encode_lease(entry.lease)),
+                )
+            case DropLease():
+                self._db.execute(
+                    "DELETE FROM leases WHERE card_key = ? AND lease = ?",
+                    (entry.card_key, entry.lease),
+                )
+            case SaveBaseline():
+                self._db.execute(
+                    "INSERT OR REPLACE INTO baselines VALUES (?, ?)",
+                    (entry.card_key, entry.baseline),
+                )
+
+    def prune(self, *, keep_for: Seconds = KEEP_FOR, keep_bytes: int = KEEP_BYTES) -> None:
+        """Drop events that are too old, and the oldest while the file is too large."""
+        last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
+        if last is not None:
+            self._set_meta("last_seq", str(last))
+        self._db.execute("DELETE FROM events WHERE at < ?", (time.time() - keep_for,))
+        while self._size() > keep_bytes:
+            dropped = self._db.execute(
+                "DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)",
+                (_PRUNED_AT_ONCE,),
+            )
+            if dropped.rowcount <= 0:
+                return
+            self._db.execute("PRAGMA incremental_vacuum")
+        self._db.execute("PRAGMA incremental_vacuum")
+
+    def _size(self) -> int:
+        pages, free, size = (
+            int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def kept(self, boot_id: str) -> Kept:
+        """Return what was kept. After a reboot no process lives on: only holds do.
+
+        Raises:
+            ValueError: a record is damaged, or a newer Berth's.
+        """
+        same_boot = self._meta("boot_id", "") == boot_id
+        if not same_boot:
+            self._db.execute("DELETE FROM baselines")
+            self._set_meta("boot_id", boot_id)
+        leases: dict[str, tuple[Lease, ...]] = {}
+        for card_key, name, record in self._db.execute("SELECT * FROM leases").fetchall():
+            lease = decode_lease(record)
+            if same_boot or lease.held.holder is None:
+                leases[card_key] = (*leases.get(card_key, ()), lease)
+            else:
+                self._apply(DropLease(card_key=card_key, lease=name))
+        rows = self._db.execute("SELECT card_key, mib FROM baselines").fetchall()
+        last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
+        return Kept(
+            leases=leases,
+            baselines={card_key: MiB(mib) for card_key, mib in rows},
+            last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
+            last_number=self._last_number,
+        )
+
+    def events(
+        self, after_seq: int | None, within: Seconds | None, limit: int
+    ) -> tuple[EventMessage, ...]:
+        """Return events after a number and within the last seconds: the oldest of them first.
+
+        With neither, the latest ones.
+        """
+        since = 0.0 if within is None else time.time() - within
+        newest_first = after_seq is None
+        order = "DESC" if newest_first else "ASC"
+        rows: list[Any] = self._db.execute(
+            f"SELECT event FROM events WHERE seq > ? AND at >= ? ORDER BY seq {order} LIMIT ?",  # noqa: S608
+            (after_seq or 0, since, limit),
+        ).fetchall()
+        found = [_EVENTS.decode(row[0]) for row in rows]
+        return tuple(reversed(found) if newest_first else found)
+
+    def _meta(self, name: str, default: str) -> str:
+        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return default if row is None else str(row[0])
+
+    def _set_meta(self, name: str, value: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def _number(event: EventMessage) -> int:
+    """Return the number of the request or lease that an event is about."""
+    of = event.request or event.lease
+    return int(of[1:]) if of is not None and of[1:].isdecimal() else 0

@@ -1,0 +1,71 @@
+"""The node's shell: passes on what its core decided."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, assert_never
+
+from berth.actors.base import ActorDied, Address, BerthActor, Clock, Pong
+from berth.actors.card.messages import CardInbox
+from berth.actors.journal.inbox import JournalInbox
+from berth.actors.journal.messages import ReadEvents, Record
+from berth.actors.node.core import decide
+from berth.actors.node.messages import ForCard, NodeEffect, NodeInbox, Publish, Push, Reply
+from berth.actors.node.socket import CloseSocket, SocketThread
+from berth.actors.node.state import Node
+from berth.ids import CardName
+from berth.units import Seconds
+
+CLOSE_WITHIN: Final = Seconds(2.0)
+"""How long the socket thread may take to send what is waiting."""
+
+
+class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
+    """The edge behind the socket."""
+
+    def __init__(
+        self,
+        *,
+        node: Node,
+        cards: Mapping[CardName, Address[CardInbox]],
+        journal: Address[JournalInbox],
+        socket: Path,
+        clock: Clock,
+        supervisor: Address[ActorDied | Pong],
+        incarnation: int = 0,
+    ) -> None:
+        super().__init__(
+            role="node",
+            state=node,
+            decide=decide,
+            clock=clock,
+            supervisor=supervisor,
+            incarnation=incarnation,
+        )
+        self._cards = cards
+        self._journal = journal
+        self._path = socket
+        self._socket: SocketThread | None = None
+
+    def begin(self) -> None:
+        """Open the door."""
+        self._socket = SocketThread(self._path, self.actor_ref)
+        self._socket.start()
+
+    def end(self) -> None:
+        """Close the door, once what is waiting has gone out."""
+        if self._socket is not None:
+            self._socket.tell(CloseSocket())
+            self._socket.join(timeout=CLOSE_WITHIN)
+
+    def perform(self, effect: NodeEffect) -> None:
+        """Send an effect where it belongs."""
+        match effect:
+            case Reply() | Push() | Publish():
+                if self._socket is not None:
+                    self._socket.tell(effect)
+            case ForCard():
+                self._cards[effect.card].tell(effect.message)
+            case Record() | ReadEvents():
+                self._journal.tell(effect)
+            case _:
+                assert_never(effect)

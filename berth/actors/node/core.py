@@ -1,0 +1,334 @@
+"""Theory of operation of the node.
+
+The node is the edge behind the socket. It owns who asked what over which connection, the numbers of
+requests and leases, and which card a request goes to. It decides nothing about memory: that is the
+cards'. It never waits: what a card or the journal must answer is noted, with a deadline.
+
+A client's operation goes one of four ways:
+
+ 1. Answered at once: `hello`, `card.list`, and what can be refused without a card.
+ 2. Passed on as a *call*; the `CallDone` or `CallFailed` that comes back is the answer. None
+    within 5 s is answered as a failure.
+ 3. Gathered from all cards (`status`). What has not come within 1 s is left out.
+ 4. A request for a lease. It goes to its card and ends there, in exactly one of granted, refused
+    or withdrawn. Until then its client hears where it stands: when that changes, and every 5 s.
+    A client that cannot be reached has withdrawn.
+
+A request is known by its client's own key. Sent again with the same key (the client was cut off, or
+berthd was restarted) it finds its place in the queue or its lease, and never makes a second one.
+
+Holders hear a ping every 5 s. One that cannot be reached keeps its lease: its process counts, and
+the trees actor watches that.
+
+Requests and names are in `requests.py`, the making of answers in `desk.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, assert_never
+
+from berth.actors.card.messages import (
+    CardInbox,
+    CloseCard,
+    Describe,
+    HolderAnswered,
+    HolderStarted,
+    ReleaseLease,
+    StopLease,
+)
+from berth.actors.journal.messages import ReadEvents
+from berth.actors.node import requests
+from berth.actors.node.desk import Desk, with_item, without_item
+from berth.actors.node.inbox import (
+    CallDone,
+    CallFailed,
+    CallId,
+    CardDescribed,
+    LeaseEnded,
+    OrderGiven,
+    RequestGranted,
+    RequestRefused,
+    RequestStands,
+)
+from berth.actors.node.messages import (
+    AskLease,
+    AttachLease,
+    Called,
+    CardRestarted,
+    CloseNode,
+    EventsRead,
+    EventTold,
+    Failure,
+    GiveBack,
+    ListCards,
+    NodeEffect,
+    NodeInbox,
+    NodeTick,
+    PeerGone,
+    Pong,
+    Publish,
+    Reply,
+    ReplyData,
+    SayHello,
+    ShowEvents,
+    ShowStatus,
+    SocketDied,
+    Stop,
+    TellStarted,
+    TellWord,
+    Withdraw,
+)
+from berth.actors.node.state import Gathering, Node
+from berth.errors import BerthBug, Code
+from berth.ids import LeaseId
+from berth.units import Instant, Seconds, after, since
+from berth.views import NodeView, Status
+from berth.wire import PROTOCOL
+
+GATHER_WITHIN: Final = Seconds(1.0)
+HEARTBEAT: Final = Seconds(5.0)
+
+
+def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[NodeEffect, ...]]:
+    """Return the node after `event`, and what to tell whom."""
+    desk = Desk(node, now)
+    match event:
+        case Called():
+            _on_called(desk, event)
+        case PeerGone():
+            _on_peer_gone(desk, event)
+        case RequestStands():
+            requests.on_stands(desk, event)
+        case RequestGranted():
+            requests.on_granted(desk, event)
+        case RequestRefused():
+            requests.on_refused(desk, event)
+        case OrderGiven():
+            requests.on_order(desk, event)
+        case LeaseEnded():
+            requests.on_lease_ended(desk, event)
+        case CallDone():
+            _on_call_done(desk, event)
+        case CallFailed():
+            _on_call_failed(desk, event)
+        case CardDescribed():
+            _on_described(desk, event)
+        case EventsRead():
+            _on_events(desk, event)
+        case EventTold():
+            desk.effects.append(Publish(event=event.event))
+        case CardRestarted():
+            requests.ask_again(desk, event.card)
+        case SocketDied():
+            raise BerthBug(f"the socket thread died: {event.cause}")
+        case CloseNode():
+            desk.node = replace(desk.node, closing=True)
+            for card in desk.node.cards:
+                desk.to_card(card.name, CloseCard())
+        case NodeTick():
+            _on_tick(desk)
+        case _:
+            assert_never(event)
+    return desk.node, tuple(desk.effects)
+
+
+def _on_called(desk: Desk, called: Called) -> None:
+    op = called.op
+    match op:
+        case SayHello():
+            desk.reply(called, _hello(desk.node))
+        case ListCards():
+            cards = [requests.card_grant(card) for card in desk.node.cards]
+            desk.reply(called, {"cards": cards})
+        case ShowStatus():
+            _gather(desk, called)
+        case ShowEvents():
+            call = desk.call(called, None)
+            desk.effects.append(
+                ReadEvents(call=call, after_seq=op.after_seq, within=op.within, limit=op.limit)
+            )
+        case AskLease():
+            requests.on_ask(desk, called, op.wanted)
+        case AttachLease():
+            requests.on_attach(desk, called, op)
+        case TellStarted() | TellWord() | GiveBack():
+            _from_holder(desk, called, op)
+        case Withdraw():
+            requests.on_withdraw(desk, called, op)
+        case Stop():
+            _on_stop(desk, called, op)
+        case Pong():
+            desk.reply(called, {})
+        case _:
+            assert_never(op)
+
+
+def _hello(node: Node) -> ReplyData:
+    return {"version": node.version, "protocol": PROTOCOL, "pid": node.pid, "node": node.name}
+
+
+def _from_holder(desk: Desk, called: Called, op: TellStarted | TellWord | GiveBack) -> None:
+    """Pass a holder's word to its card."""
+    peer = called.peer.process
+
+    def message(call: CallId) -> CardInbox:
+        match op:
+            case TellStarted():
+                return HolderStarted(
+                    call=call, lease=op.lease, peer=peer, members=op.members, scope=op.scope
+                )
+            case GiveBack():
+                return ReleaseLease(call=call, lease=op.lease, peer=peer)
+            case TellWord():
+                return HolderAnswered(
+                    call=call,
+                    lease=op.lease,
+                    peer=peer,
+                    attempt=op.attempt,
+                    word=op.word,
+                    why=op.why,
+                )
+
+    _to_lease(desk, called, op.lease, message)
+
+
+def _to_lease(
+    desk: Desk, called: Called, lease: LeaseId, message: Callable[[CallId], CardInbox]
+) -> None:
+    party = desk.node.leases.get(lease)
+    if party is None:
+        desk.refuse(called, Code.NOT_FOUND, f"there is no lease {lease}")
+        return
+    call = desk.call(called, party.cards[0])
+    desk.to_card(party.cards[0], message(call))
+
+
+def _on_stop(desk: Desk, called: Called, op: Stop) -> None:
+    """Stop whatever goes by that name: a lease at its card, a waiter at once."""
+    waiting, leases = desk.node.named(op.target)
+    if not waiting and not leases:
+        hint = "see berth status"
+        desk.refuse(called, Code.NOT_FOUND, f"nothing here is called {op.target}", hint)
+        return
+    for request in waiting:
+        party = desk.node.requests[request]
+        requests.withdraw(desk, request, "stopped by a person")
+        failure = Failure(code=Code.WITHDRAWN, message="withdrawn: stopped by a person")
+        desk.answer(party, None, failure)
+    for lease in leases[:-1]:
+        stop = StopLease(call=desk.silent_call(), lease=lease, at_once=op.at_once)
+        desk.to_card(desk.node.leases[lease].cards[0], stop)
+    if not leases:
+        desk.reply(called, {"stopped": [*waiting]})
+        return
+    last = leases[-1]
+    _to_lease(desk, called, last, lambda call: StopLease(call=call, lease=last, at_once=op.at_once))
+
+
+# --- answers that come back ---------------------------------------------------------------------
+
+
+def _on_call_done(desk: Desk, event: CallDone) -> None:
+    calling = desk.node.calls.get(event.call)
+    if calling is None:
+        return
+    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
+    if calling.attaching is not None and event.lease is not None:
+        party = calling.attaching
+        desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
+    cards = [] if event.card is None else [requests.card_grant(event.card)]
+    desk.answer(calling, {"lease": event.lease, "state": event.state, "cards": cards})
+
+
+def _on_call_failed(desk: Desk, event: CallFailed) -> None:
+    calling = desk.node.calls.get(event.call)
+    if calling is None:
+        return
+    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
+    failure = Failure(code=event.code, message=event.message, hint=event.hint)
+    desk.answer(calling, None, failure)
+
+
+def _on_events(desk: Desk, event: EventsRead) -> None:
+    calling = desk.node.calls.get(event.call)
+    if calling is None:
+        return
+    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
+    desk.answer(calling, {"events": [told.flat() for told in event.events]})
+
+
+# --- status ---------------------------------------------------------------------------------------
+
+
+def _gather(desk: Desk, called: Called) -> None:
+    call = desk.silent_call()
+    gathering = Gathering(
+        connection=called.peer.connection,
+        message_id=called.message_id,
+        answer_by=after(desk.now, GATHER_WITHIN),
+    )
+    desk.node = replace(desk.node, gathering=with_item(desk.node.gathering, call, gathering))
+    for card in desk.node.cards:
+        desk.to_card(card.name, Describe(call=call))
+    if not desk.node.cards:
+        _show(desk, call)
+
+
+def _on_described(desk: Desk, event: CardDescribed) -> None:
+    gathering = desk.node.gathering.get(event.call)
+    if gathering is None:
+        return
+    gathering = replace(gathering, parts=with_item(gathering.parts, event.card, event))
+    desk.node = replace(desk.node, gathering=with_item(desk.node.gathering, event.call, gathering))
+    if len(gathering.parts) == len(desk.node.cards):
+        _show(desk, event.call)
+
+
+def _show(desk: Desk, call: CallId) -> None:
+    """Answer a status with what the cards have said."""
+    gathering = desk.node.gathering[call]
+    desk.node = replace(desk.node, gathering=without_item(desk.node.gathering, call))
+    order = [card.name for card in desk.node.cards if card.name in gathering.parts]
+    parts = [gathering.parts[name].status for name in order]
+    status = Status(
+        v=PROTOCOL,
+        node=NodeView(
+            name=desk.node.name,
+            version=desk.node.version,
+            pid=desk.node.pid,
+            uptime_s=round(since(desk.node.started, desk.now), 1),
+        ),
+        cards=tuple(part.card for part in parts),
+        leases=tuple(lease for part in parts for lease in part.leases),
+        waiting=tuple(waiter for part in parts for waiter in part.waiting),
+        stowaways=tuple(stowaway for part in parts for stowaway in part.stowaways),
+    )
+    desk.effects.append(
+        Reply(connection=gathering.connection, message_id=gathering.message_id, data=status)
+    )
+
+
+# --- time, and clients that are gone --------------------------------------------------------------
+
+
+def _on_peer_gone(desk: Desk, event: PeerGone) -> None:
+    requests.lost(desk, event.connection)
+    calls = {
+        call: calling
+        for call, calling in desk.node.calls.items()
+        if calling.connection != event.connection
+    }
+    desk.node = replace(desk.node, calls=calls)
+
+
+def _on_tick(desk: Desk) -> None:
+    for call, gathering in tuple(desk.node.gathering.items()):
+        if desk.now >= gathering.answer_by:
+            _show(desk, call)
+    for call, calling in tuple(desk.node.calls.items()):
+        if desk.now >= calling.answer_by:
+            desk.node = replace(desk.node, calls=without_item(desk.node.calls, call))
+            who = calling.card or "the journal"
+            failure = Failure(code=Code.INTERNAL, message=f"{who} did not answer in 5s; try again")
+            desk.answer(calling, None, failure)
+    requests.send_heartbeats(desk, HEARTBEAT)

@@ -1,0 +1,199 @@
+"""The socket thread: the only one that touches berthd's ZeroMQ sockets.
+
+ZeroMQ sockets belong to one thread, and an actor's thread sits in its inbox. So a plain thread owns
+them: what comes in is parsed at the door (`codec.py`) and told to the node; what goes out arrives
+through a queue and a wake-up. A message that cannot be delivered is told to the node: its client is
+gone.
+"""
+
+import errno
+import logging
+import os
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final, TypeAlias
+
+import zmq
+
+from berth.actors.base import Address
+from berth.actors.node.codec import BadRequest, decode, encode, encode_refusal, encode_reply
+from berth.actors.node.messages import (
+    Called,
+    NodeInbox,
+    Peer,
+    PeerGone,
+    Publish,
+    Push,
+    Reply,
+    SocketDied,
+)
+from berth.errors import Code
+from berth.ids import Connection, ProcessId
+from berth.paths import events_path
+from berth.probes.procfs import identify
+from berth.wire import MAX_FRAME
+
+log = logging.getLogger(__name__)
+
+_KNOWN_CLIENTS: Final = 4096
+_UNSEEN: Final = "berthd cannot see your process; a container needs the host's pid namespace"
+_UNREAD_REPLIES: Final = 1000
+"""How many messages wait for a client that does not read; beyond it, it counts as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSocket:
+    """Send what is waiting, and end."""
+
+
+Outgoing: TypeAlias = Reply | Push | Publish | CloseSocket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Client:
+    """Who is behind a connection. `mirrored`: it is a REQ socket, which wants its empty frame."""
+
+    pid: int
+    process: ProcessId | None
+    mirrored: bool
+
+
+class SocketThread(threading.Thread):
+    """Owns the ROUTER (requests and orders) and PUB (events) sockets of one berthd."""
+
+    def __init__(self, path: Path, node: Address[NodeInbox]) -> None:
+        super().__init__(name="socket", daemon=True)
+        self._path = path
+        self._node = node
+        self._outgoing: SimpleQueue[Outgoing] = SimpleQueue()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._context = zmq.Context()
+        self._router = self._bind(zmq.ROUTER, path)
+        self._router.set(zmq.ROUTER_MANDATORY, 1)
+        self._router.set(zmq.MAXMSGSIZE, MAX_FRAME)
+        self._pub = self._bind(zmq.PUB, events_path(path))
+        self._clients: OrderedDict[Connection, _Client] = OrderedDict()
+
+    def _bind(self, kind: int, path: Path) -> "zmq.Socket[bytes]":
+        """Bind a socket that only its owner can connect to (S4)."""
+        socket = self._context.socket(kind)
+        socket.set(zmq.LINGER, 500)
+        socket.set(zmq.SNDHWM, _UNREAD_REPLIES)
+        socket.set(zmq.IPC_FILTER_UID, os.getuid())
+        before = os.umask(0o177)
+        try:
+            socket.bind(f"ipc://{path}")
+        finally:
+            os.umask(before)
+        return socket
+
+    def tell(self, message: Outgoing, /) -> None:
+        """Send something. May be called from any thread."""
+        self._outgoing.put(message)
+        os.eventfd_write(self._wake, 1)
+
+    def run(self) -> None:
+        """Serve until told to close. A thread that dies takes its node along."""
+        try:
+            self._serve()
+        except Exception as error:
+            self._node.tell(SocketDied(cause=f"{type(error).__name__}: {error}"))
+            raise
+        finally:
+            self._close()
+
+    def _serve(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(self._wake, zmq.POLLIN)
+        serving = True
+        while serving:
+            ready = dict(poller.poll())
+            if self._router in ready:
+                self._receive_all()
+            if self._wake in ready:
+                os.eventfd_read(self._wake)
+                serving = self._send_all()
+
+    def _close(self) -> None:
+        """Give the sockets back. Their files stay: a later berthd or node may have them by now."""
+        self._router.close()
+        self._pub.close()
+        self._context.term()
+
+    # --- in ---------------------------------------------------------------------------------
+
+    def _receive_all(self) -> None:
+        with suppress(zmq.Again):
+            while True:
+                self._receive(self._router.recv_multipart(zmq.NOBLOCK, copy=False))
+
+    def _receive(self, frames: "list[zmq.Frame]") -> None:
+        connection = Connection(frames[0].bytes)
+        message = frames[1:]
+        # A REQ socket puts an empty frame before its message, and wants it back.
+        mirrored = len(message) > 1 and not len(message[0])
+        body = message[-1] if message else frames[0]
+        client = self._client(connection, body, mirrored=mirrored)
+        try:
+            if len(message) != 1 + mirrored:
+                raise BadRequest("", Code.BAD_REQUEST, "a message is one frame of JSON")
+            if client.process is None:
+                raise BadRequest("", Code.NOT_YOURS, _UNSEEN)
+            message_id, op = decode(body.bytes, client.process)
+        except BadRequest as bad:
+            self._send(connection, encode_refusal(bad))
+            return
+        peer = Peer(connection=connection, process=client.process)
+        self._node.tell(Called(peer=peer, message_id=message_id, op=op))
+
+    def _client(self, connection: Connection, frame: "zmq.Frame", *, mirrored: bool) -> "_Client":
+        """Return who is at the other end, as the kernel said when it connected."""
+        address = str(frame.get("Peer-Address"))
+        pid = int(address.rpartition(":")[2])
+        known = self._clients.get(connection)
+        if known is None or known.pid != pid or known.process is None:
+            known = _Client(pid=pid, process=identify(pid), mirrored=mirrored)
+        self._clients[connection] = replace(known, mirrored=mirrored)
+        self._clients.move_to_end(connection)
+        if len(self._clients) > _KNOWN_CLIENTS:
+            self._clients.popitem(last=False)
+        return self._clients[connection]
+
+    # --- out --------------------------------------------------------------------------------
+
+    def _send_all(self) -> bool:
+        """Send what waits. Return False when told to close."""
+        with suppress(Empty):
+            while True:
+                outgoing = self._outgoing.get_nowait()
+                match outgoing:
+                    case Reply():
+                        self._send(outgoing.connection, encode_reply(outgoing))
+                    case Push():
+                        self._send(outgoing.connection, encode(outgoing.message))
+                    case Publish():
+                        event = outgoing.event
+                        self._pub.send_multipart([event.kind.encode(), encode(event.flat())])
+                    case CloseSocket():
+                        return False
+        return True
+
+    def _send(self, connection: Connection, body: bytes) -> None:
+        known = self._clients.get(connection)
+        frames = [b"", body] if known is not None and known.mirrored else [body]
+        try:
+            self._router.send_multipart([connection, *frames], zmq.NOBLOCK)
+        except zmq.Again:
+            log.warning("a client does not read its answers; it counts as gone")
+        except zmq.ZMQError as error:
+            if error.errno != errno.EHOSTUNREACH:
+                raise
+        else:
+            return
+        self._clients.pop(connection, None)
+        self._node.tell(PeerGone(connection=connection))

@@ -1,0 +1,91 @@
+"""The state of the node: who asked what over which connection, and what is still owed an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from berth.actors.card.messages import SeekLease
+from berth.actors.node.inbox import CallId, CardDescribed, RequestStands
+from berth.ids import CardName, Connection, Key, LeaseId, RequestId
+from berth.readings import CardIdentity
+from berth.units import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """A request or the lease it became: its client, its name, its card.
+
+    `connection` is None while the client is away. `behind` names the party of the same name that
+    must end first (R10), empty when it need not wait. `sought` is what its card was asked, `asked`
+    when: a card that is started again is asked again.
+    """
+
+    number: int
+    name: str
+    key: Key
+    cards: tuple[CardName, ...]
+    exclusive: bool
+    connection: Connection | None = None
+    message_id: str = ""
+    behind: str = ""
+    is_hold: bool = False
+    sought: SeekLease | None = None
+    asked: Instant = Instant(0.0)
+    stands: RequestStands | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """An operation that a card or the journal works on; answered as failed after `answer_by`."""
+
+    connection: Connection
+    message_id: str
+    answer_by: Instant
+    card: CardName | None = None
+    attaching: Party | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """A status in the making: what the cards have said so far. Answered as it is at `answer_by`."""
+
+    connection: Connection
+    message_id: str
+    answer_by: Instant
+    parts: Mapping[CardName, CardDescribed] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One machine under one berthd."""
+
+    name: str
+    version: str
+    pid: int
+    started: Instant
+    cards: tuple[CardIdentity, ...]
+    last_number: int = 0
+    last_call: int = 0
+    requests: Mapping[RequestId, Party] = field(default_factory=dict)
+    leases: Mapping[LeaseId, Party] = field(default_factory=dict)
+    calls: Mapping[CallId, Calling] = field(default_factory=dict)
+    gathering: Mapping[CallId, Gathering] = field(default_factory=dict)
+    told: Mapping[Connection, Instant] = field(default_factory=dict)
+    closing: bool = False
+
+    def by_key(self, key: Key) -> tuple[RequestId | None, LeaseId | None]:
+        """Return the request or the lease that a client's key belongs to."""
+        if not key:
+            return None, None
+        for request, party in self.requests.items():
+            if party.key == key:
+                return request, None
+        for lease, party in self.leases.items():
+            if party.key == key:
+                return None, lease
+        return None, None
+
+    def named(self, name: str) -> tuple[list[RequestId], list[LeaseId]]:
+        """Return the requests and leases of that name, or the one with that id."""
+        requests = [r for r, party in self.requests.items() if name in {r, party.name}]
+        leases = [lease for lease, party in self.leases.items() if name in {lease, party.name}]
+        return requests, leases

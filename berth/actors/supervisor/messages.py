@@ -1,0 +1,100 @@
+"""What the supervisor hears and says."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from berth.actors.base import ActorDied, Pong
+from berth.actors.journal.messages import Kept, KeptRead
+
+
+class Care(StrEnum):
+    """What becomes of an actor that died."""
+
+    VITAL = "vital"
+    """berthd cannot go on without its state: it ends, and the service manager starts it again."""
+    LIMITED = "limited"
+    """It is started again from the journal, three times in a minute, then closed."""
+    ALWAYS = "always"
+    """It has no state to lose: it is started again, after a pause that grows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildStarted:
+    """From the supervisor's own shell: a child is up, at that incarnation."""
+
+    role: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorTick:
+    """From the ticker: time has passed; `dead` are the roles whose thread is not alive any more."""
+
+    dead: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StandDown:
+    """From the composition root: berthd is stopping; start nothing again."""
+
+
+SupervisorInbox: TypeAlias = ActorDied | Pong | ChildStarted | KeptRead | SupervisorTick | StandDown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareChild:
+    """Shell: have the journal tell what was kept, so that the role can be started from it."""
+
+    role: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartChild:
+    """Shell: start that role again, as that incarnation, from what was kept."""
+
+    role: str
+    incarnation: int
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbandonChild:
+    """Shell: take a hung child out of its slot; its thread cannot be ended."""
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseChild:
+    """Shell: leave that role empty; it has died too often."""
+
+    role: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingChild:
+    """Shell: ask a child whether it still handles messages."""
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Shell: write down what broke an actor, and what it had decided before."""
+
+    died: ActorDied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """Shell: end berthd. Engines run on, and come back to the next one."""
+
+    why: str
+
+
+SupervisorEffect: TypeAlias = (
+    PrepareChild | StartChild | AbandonChild | CloseChild | PingChild | Report | GiveUp
+)

@@ -1,0 +1,211 @@
+"""Theory of operation of the trees actor.
+
+It watches the process of every holder, and what lives below it. Its core decides; the shell reads
+/proc, waits on pidfds and sends signals.
+
+ 1. A holder's tree is looked at every 2 s. Its card is told when the members change, so that the
+    journal knows them too: what a dead wrapper left is found from there after a restart.
+ 2. A holder's process is gone. A wrapped run's leftovers are killed: the tree last seen, the scope,
+    and every process with the run's mark in its environment. Then the card is told, and the watch
+    is over. A script's children are its own; it is only told.
+ 3. A card wants a tree ended (H3): SIGTERM to what is below the wrapper, and when the grace is over
+    SIGKILL to all of it, the wrapper last. A script gets SIGTERM, itself only, and no more.
+
+A signal goes to a process only after its start time was compared: never to another of its pid.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias, assert_never
+
+from berth.actors.card.messages import HolderGone, TreeSeen
+from berth.actors.trees.messages import (
+    EndTree,
+    ForgetTree,
+    LeftoversKilled,
+    RootExited,
+    TreesInbox,
+    TreesSeen,
+    TreesTick,
+    WakeHolder,
+    WatchTree,
+)
+from berth.ids import CardName, LeaseId, ProcessId
+from berth.units import Instant, Seconds, after
+
+LOOK_EVERY: Final = Seconds(2.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """One holder under watch. `kill_at`: its tree is being ended, and this is when grace is over."""
+
+    asked: WatchTree
+    cards: tuple[CardName, ...]
+    members: frozenset[ProcessId]
+    kill_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """All holders under watch."""
+
+    watches: Mapping[LeaseId, Watch] = field(default_factory=dict)
+    look_at: Instant = Instant(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitForExit:
+    """Shell: tell `RootExited` when this process ends, at once if it is gone already."""
+
+    lease: LeaseId
+    root: ProcessId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWaiting:
+    """Shell: nobody cares for the end of this process any more."""
+
+    lease: LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAtTrees:
+    """Shell: read the process table and tell `TreesSeen`."""
+
+    roots: Mapping[LeaseId, ProcessId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendSignal:
+    """Shell: signal these processes, those of them that are still the same."""
+
+    processes: tuple[ProcessId, ...]
+    signal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillLeftovers:
+    """Shell: SIGKILL all that is left of a run whose wrapper is gone; tell `LeftoversKilled`."""
+
+    watch: WatchTree
+    members: frozenset[ProcessId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForCard:
+    """To a card."""
+
+    card: CardName
+    message: HolderGone | TreeSeen
+
+
+TreesEffect: TypeAlias = (
+    WaitForExit | StopWaiting | LookAtTrees | SendSignal | KillLeftovers | ForCard
+)
+_Decision: TypeAlias = tuple[Trees, tuple[TreesEffect, ...]]
+
+
+def decide(trees: Trees, event: TreesInbox, now: Instant) -> _Decision:
+    """Return the watches after `event`, and what to do."""
+    match event:
+        case WatchTree():
+            return _watch(trees, event)
+        case ForgetTree():
+            return _forget(trees, event.lease)
+        case WakeHolder():
+            watch = trees.watches.get(event.lease)
+            if watch is None:
+                return trees, ()
+            return trees, (SendSignal(processes=(watch.asked.root,), signal="SIGCONT"),)
+        case EndTree():
+            return _end(trees, event, now)
+        case RootExited():
+            return _root_exited(trees, event)
+        case LeftoversKilled():
+            return _gone(trees, event.lease)
+        case TreesSeen():
+            return _seen(trees, event)
+        case TreesTick():
+            return _tick(trees, now)
+        case _:
+            assert_never(event)
+
+
+def _watch(trees: Trees, event: WatchTree) -> _Decision:
+    known = trees.watches.get(event.lease)
+    cards = () if known is None else known.cards
+    watch = Watch(
+        asked=event,
+        cards=cards if event.card in cards else (*cards, event.card),
+        members=event.members,
+    )
+    trees = replace(trees, watches={**trees.watches, event.lease: watch}, look_at=Instant(0.0))
+    return trees, (WaitForExit(lease=event.lease, root=event.root),)
+
+
+def _without(trees: Trees, lease: LeaseId) -> Trees:
+    return replace(trees, watches={k: w for k, w in trees.watches.items() if k != lease})
+
+
+def _forget(trees: Trees, lease: LeaseId) -> _Decision:
+    if lease not in trees.watches:
+        return trees, ()
+    return _without(trees, lease), (StopWaiting(lease=lease),)
+
+
+def _end(trees: Trees, event: EndTree, now: Instant) -> _Decision:
+    watch = trees.watches.get(event.lease)
+    if watch is None:
+        return trees, ()
+    if not watch.asked.ends_with_root:
+        return trees, (SendSignal(processes=(watch.asked.root,), signal="SIGTERM"),)
+    ending = replace(watch, kill_at=after(now, event.grace))
+    trees = replace(trees, watches={**trees.watches, event.lease: ending})
+    return trees, (SendSignal(processes=tuple(watch.members), signal="SIGTERM"),)
+
+
+def _root_exited(trees: Trees, event: RootExited) -> _Decision:
+    watch = trees.watches.get(event.lease)
+    if watch is None or watch.asked.root != event.root:
+        return trees, ()
+    if not watch.asked.ends_with_root:
+        return _gone(trees, event.lease)
+    return trees, (KillLeftovers(watch=watch.asked, members=watch.members),)
+
+
+def _gone(trees: Trees, lease: LeaseId) -> _Decision:
+    watch = trees.watches.get(lease)
+    if watch is None:
+        return trees, ()
+    told = tuple(ForCard(card=card, message=HolderGone(lease=lease)) for card in watch.cards)
+    return _without(trees, lease), (StopWaiting(lease=lease), *told)
+
+
+def _seen(trees: Trees, event: TreesSeen) -> _Decision:
+    """Tell each card which of its trees have changed."""
+    watches = dict(trees.watches)
+    told: list[TreesEffect] = []
+    for lease, members in event.members.items():
+        watch = watches.get(lease)
+        if watch is not None and watch.members != members:
+            watches[lease] = replace(watch, members=members)
+            seen = TreeSeen(lease=lease, members=members)
+            told.extend(ForCard(card=card, message=seen) for card in watch.cards)
+    return replace(trees, watches=watches), tuple(told)
+
+
+def _tick(trees: Trees, now: Instant) -> _Decision:
+    effects: list[TreesEffect] = []
+    watches = dict(trees.watches)
+    for lease, watch in trees.watches.items():
+        if watch.kill_at is not None and now >= watch.kill_at:
+            watches[lease] = replace(watch, kill_at=None)
+            doomed = (*watch.members, watch.asked.root)
+            effects.append(SendSignal(processes=doomed, signal="SIGKILL"))
+    trees = replace(trees, watches=watches)
+    if watches and now >= trees.look_at:
+        trees = replace(trees, look_at=after(now, LOOK_EVERY))
+        roots = {lease: watch.asked.root for lease, watch in watches.items()}
+        effects.append(LookAtTrees(roots=roots))
+    return trees, tuple(effects)

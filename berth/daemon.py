@@ -1,0 +1,325 @@
+"""The composition root: builds berthd's actors in order, and stops them in reverse."""
+
+import faulthandler
+import fcntl
+import logging
+import os
+import signal
+import socket as sockets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, TextIO
+
+import pykka
+
+from berth import __version__
+from berth.actors.base import Address, Slot
+from berth.actors.card.actor import CardActor
+from berth.actors.card.messages import CardInbox, ForgetWaiters, Tick, WatchAgain
+from berth.actors.card.recovery import restored
+from berth.actors.card.state import Settings
+from berth.actors.journal.actor import JournalActor
+from berth.actors.journal.core import Journal
+from berth.actors.journal.inbox import JournalInbox, JournalTick
+from berth.actors.journal.messages import Happened, Kept, Record
+from berth.actors.journal.store import Store
+from berth.actors.node.actor import NodeActor
+from berth.actors.node.messages import CardRestarted, CloseNode, NodeInbox, NodeTick
+from berth.actors.node.recovery import parties
+from berth.actors.node.state import Node
+from berth.actors.supervisor.actor import Role, SupervisorActor
+from berth.actors.supervisor.core import supervise
+from berth.actors.supervisor.messages import Care, StandDown, SupervisorInbox, SupervisorTick
+from berth.actors.trees.actor import TreesActor
+from berth.actors.trees.messages import TreesInbox, TreesTick
+from berth.errors import BerthError, Code, Exit
+from berth.ids import CardName
+from berth.paths import prepare_socket_dir
+from berth.probes.actor import ProbeActor
+from berth.probes.messages import ProbeInbox, ProbeTick
+from berth.probes.source import CardSpec
+from berth.units import Instant, Seconds
+
+log = logging.getLogger(__name__)
+
+TICK_EVERY: Final = Seconds(0.5)
+STOP_WITHIN: Final = Seconds(5.0)
+JOURNAL_NAME: Final = "journal.sqlite3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonOptions:
+    """What berthd is started with."""
+
+    socket: Path
+    state: Path
+    cards: tuple[CardSpec, ...]
+    settings: Settings = field(default_factory=Settings)
+
+
+def now() -> Instant:
+    """Return the time as every core means it: the monotonic clock."""
+    return Instant(time.monotonic())
+
+
+def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
+    """Govern the cards until SIGTERM or SIGINT. Calls `ready` once clients are served.
+
+    Returns why berthd failed, empty when it was asked to stop.
+
+    Raises:
+        BerthError: another berthd has the socket, or a directory cannot be used.
+    """
+    prepare_socket_dir(options.socket)
+    with _only_one(options.socket):
+        daemon = Daemon(options)
+        _on_signals(daemon.request_stop)
+        daemon.start()
+        ready()
+        daemon.wait()
+        return daemon.stop()
+
+
+def _only_one(socket: Path) -> TextIO:
+    """Take the lock of a socket. It goes with the process, so no dead berthd keeps it.
+
+    Raises:
+        BerthError: another berthd has it; the sentence says which.
+    """
+    lock = open(f"{socket}.lock", "a+")  # noqa: PTH123, SIM115 -- held open as long as berthd runs
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip() or "unknown"
+        message = f"another berthd (pid {owner}) has {socket}"
+        hint = "berth status shows what it governs; stop it first, or name another --socket"
+        raise BerthError(
+            Code.BAD_CONFIG, message, hint=hint, exit_status=Exit.UNAVAILABLE
+        ) from None
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+    return lock
+
+
+def _on_signals(request_stop: Callable[[], None]) -> None:
+    """Stop on SIGTERM and SIGINT; on SIGUSR1 write every thread's stack to stderr."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        request_stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+
+
+class Ticker(threading.Thread):
+    """Tells every actor, twice a second, that time has passed."""
+
+    def __init__(self, ticks: tuple[tuple[Address[Any], object], ...]) -> None:
+        super().__init__(name="ticker", daemon=True)
+        self._ticks = ticks
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Tick until stopped."""
+        while not self._stopped.wait(TICK_EVERY):
+            for address, tick in self._ticks:
+                address.tell(tick)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+
+
+class Daemon:
+    """berthd: its actors, how each is started, and the order in which they stop."""
+
+    def __init__(self, options: DaemonOptions) -> None:
+        self._options = options
+        self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        self._store = Store(options.state / JOURNAL_NAME)
+        self._kept = self._store.kept(self._boot_id)
+        self._started = now()
+        self._failure = ""
+        self._stopping = threading.Event()
+        names = [spec.identity.name for spec in options.cards]
+        self.supervisor: Slot[SupervisorInbox] = Slot("supervisor")
+        self.journal: Slot[JournalInbox] = Slot("journal")
+        self.node: Slot[NodeInbox] = Slot("node")
+        self.trees: Slot[TreesInbox] = Slot("trees")
+        self.cards: dict[CardName, Slot[CardInbox]] = {name: Slot(f"card {name}") for name in names}
+        self.probes: dict[CardName, Slot[ProbeInbox]] = {
+            name: Slot(f"probe {name}") for name in names
+        }
+        self._roles = self._all_roles()
+        self._ticker = Ticker(self._all_ticks())
+
+    def _all_roles(self) -> dict[str, Role]:
+        """Return every role in the order of starting; they stop in reverse."""
+        roles = {
+            "journal": Role(slot=self.journal, care=Care.VITAL, start=self._start_journal),
+            "trees": Role(slot=self.trees, care=Care.ALWAYS, start=self._start_trees),
+        }
+        for spec in self._options.cards:
+            name = spec.identity.name
+            roles[f"card {name}"] = Role(
+                slot=self.cards[name], care=Care.LIMITED, start=partial(self._start_card, spec)
+            )
+            roles[f"probe {name}"] = Role(
+                slot=self.probes[name], care=Care.ALWAYS, start=partial(self._start_probe, spec)
+            )
+        roles["node"] = Role(slot=self.node, care=Care.LIMITED, start=self._start_node)
+        return roles
+
+    def _all_ticks(self) -> tuple[tuple[Address[Any], object], ...]:
+        return (
+            (self.supervisor, SupervisorTick()),
+            (self.journal, JournalTick()),
+            (self.trees, TreesTick()),
+            (self.node, NodeTick()),
+            *((card, Tick()) for card in self.cards.values()),
+            *((probe, ProbeTick()) for probe in self.probes.values()),
+        )
+
+    # --- starting ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every actor."""
+        cares = {role: known.care for role, known in self._roles.items()}
+        for role in self._roles.values():
+            role.slot.point(role.start(0, self._kept))
+        self.supervisor.point(
+            SupervisorActor.start(
+                state=supervise(cares, now()),
+                journal=self.journal,
+                roles=self._roles,
+                reports=self._options.state / "crashes",
+                give_up=self._give_up,
+                clock=now,
+                own_slot=self.supervisor,
+            )
+        )
+        self._tell_event("node.starting", f"berthd {__version__} governs {len(self.cards)} cards")
+        self._ticker.start()
+
+    def _start_journal(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[JournalActor]":
+        return JournalActor.start(
+            store=self._store,
+            journal=Journal(last_seq=kept.last_seq),
+            node=self.node,
+            cards=self.cards,
+            boot_id=self._boot_id,
+            clock=now,
+            supervisor=self.supervisor,
+            incarnation=incarnation,
+        )
+
+    def _start_trees(self, incarnation: int, _: Kept) -> "pykka.ActorRef[TreesActor]":
+        ref = TreesActor.start(
+            cards=self.cards, clock=now, supervisor=self.supervisor, incarnation=incarnation
+        )
+        if incarnation:
+            for card in self.cards.values():
+                card.tell(WatchAgain())
+        return ref
+
+    def _start_card(
+        self, spec: CardSpec, incarnation: int, kept: Kept
+    ) -> "pykka.ActorRef[CardActor]":
+        identity = spec.identity
+        ref = CardActor.start(
+            card=restored(
+                identity,
+                self._options.settings,
+                kept.leases.get(identity.key, ()),
+                kept.baselines.get(identity.key),
+                now(),
+            ),
+            node=self.node,
+            journal=self.journal,
+            probe=self.probes[identity.name],
+            trees=self.trees,
+            clock=now,
+            supervisor=self.supervisor,
+            incarnation=incarnation,
+        )
+        if incarnation:
+            self.node.tell(CardRestarted(card=identity.name))
+        return ref
+
+    def _start_probe(
+        self, spec: CardSpec, incarnation: int, _: Kept
+    ) -> "pykka.ActorRef[ProbeActor]":
+        return ProbeActor.start(
+            spec=spec,
+            card=self.cards[spec.identity.name],
+            clock=now,
+            supervisor=self.supervisor,
+            incarnation=incarnation,
+        )
+
+    def _start_node(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[NodeActor]":
+        if incarnation:
+            for card in self.cards.values():
+                card.tell(ForgetWaiters())
+        node = Node(
+            name=sockets.gethostname(),
+            version=__version__,
+            pid=os.getpid(),
+            started=self._started,
+            cards=tuple(spec.identity for spec in self._options.cards),
+            last_number=kept.last_number,
+            leases=parties(kept),
+        )
+        return NodeActor.start(
+            node=node,
+            cards=self.cards,
+            journal=self.journal,
+            socket=self._options.socket,
+            clock=now,
+            supervisor=self.supervisor,
+            incarnation=incarnation,
+        )
+
+    def _tell_event(self, kind: str, why: str) -> None:
+        self.journal.tell(Record(entries=(Happened(kind=kind, card=None, why=why),)))
+
+    # --- stopping ---------------------------------------------------------------------------
+
+    def _give_up(self, why: str) -> None:
+        """End berthd. Runs in the supervisor's thread."""
+        self._failure = why
+        self._stopping.set()
+
+    def wait(self) -> None:
+        """Wait until somebody wants berthd to stop."""
+        self._stopping.wait()
+
+    def request_stop(self) -> None:
+        """Have `wait` return."""
+        self._stopping.set()
+
+    def stop(self) -> str:
+        """Stop in reverse order, each step within its limit. Return why berthd failed, if it did.
+
+        Holders run on: their wrappers come back to the next berthd.
+        """
+        self._ticker.stop()
+        self.supervisor.tell(StandDown())
+        self.node.tell(CloseNode())
+        self._tell_event("node.stopping", self._failure or "asked to stop")
+        for role in ("supervisor", *reversed(self._roles)):
+            slot = self.supervisor if role == "supervisor" else self._roles[role].slot
+            if not slot.stop(STOP_WITHIN):
+                log.error("%s did not stop within %.0fs; its thread:", role, STOP_WITHIN)
+                faulthandler.dump_traceback(all_threads=True)
+        self._store.close()
+        return self._failure

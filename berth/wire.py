@@ -1,0 +1,207 @@
+"""What crosses the socket, both ways: one JSON object a message (docs/protocol.md).
+
+A request names its `op`; the op's fields stand beside it. Every answer carries the request's `id`;
+exactly one has `"last": true`. Unknown fields, ops and versions are errors that name them.
+"""
+
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+
+PROTOCOL: Final = 1
+MAX_FRAME: Final = 1024 * 1024  # bytes; a larger frame ends the connection
+
+Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=315360000)]
+"""Seconds; ten years at most, so that no deadline overflows."""
+Mib: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
+Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=200)]
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Pid: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 31)]
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
+    """What every request has: the protocol's version and the client's own id for it."""
+
+    v: int
+    id: Text
+
+
+class HelloOp(Op, tag="hello", frozen=True):
+    """Who answers."""
+
+
+class StatusOp(Op, tag="status", frozen=True):
+    """Cards, leases, waiters, stowaways."""
+
+
+class EventsOp(Op, tag="events", frozen=True):
+    """Events after `since` (a sequence number), or of the last `last_s` seconds; oldest first."""
+
+    since: int | None = None
+    last_s: Span | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10000)] = 1000
+
+
+class CardListOp(Op, tag="card.list", frozen=True):
+    """The cards that berthd governs."""
+
+
+class LeaseTerms(Op, frozen=True):
+    """What a lease is asked under; `lease.request` and `attach` share it."""
+
+    name: Name
+    key: Text = ""
+    waited_s: Span = 0.0
+    needs_mib: Mib | list[Mib] | None = None
+    cards: list[Text] | str | None = None
+    priority: str | None = None
+    wait_s: Span = 120.0
+    min_turn_s: Span = 0.0
+    pinned: bool = False
+    group: Text | None = None
+    boundary: bool = False
+    park: Text | None = None
+    lend: bool = False
+    whole_machine: bool = False
+    drain_wait_s: Span = 300.0
+    grace_s: Span = 10.0
+    start_limit_s: Span = 900.0
+    fail_closed: bool = False
+    exclusive: bool = False
+    numbered: bool = False
+    wrapped: bool = False
+    containers: list[Text] = []
+    resume: Text | None = None
+
+
+class LeaseRequestOp(LeaseTerms, tag="lease.request", frozen=True):
+    """Ask for a lease: progress until it is granted or refused."""
+
+
+class AttachOp(LeaseTerms, tag="attach", frozen=True):
+    """Come back with a lease that is held already, after berthd or the connection was gone."""
+
+    lease: Text | None = None
+    state: str = "running"
+    attempt: Annotated[int, msgspec.Meta(ge=0)] = 0
+    pids: list[Pid] = []
+    scope: Text | None = None
+    container: Text | None = None
+    lent_mib: int = 0
+    started_s: Span = 0.0
+
+
+class LeaseStartedOp(Op, tag="lease.started", frozen=True):
+    """The granted command runs; `pids` are its processes."""
+
+    lease: Text
+    pids: list[Pid] = []
+    scope: Text | None = None
+    containers: list[Text] = []
+
+
+class LeaseAnswerOp(Op, tag="lease.answer", frozen=True):
+    """A holder's word, to an order (`attempt`) or of itself."""
+
+    lease: Text
+    state: str
+    attempt: Annotated[int, msgspec.Meta(ge=0)] = 0
+    mib: int | None = None
+    why: str = ""
+
+
+class LeaseReleaseOp(Op, tag="lease.release", frozen=True):
+    """The holder gives its lease back."""
+
+    lease: Text
+
+
+class WithdrawOp(Op, tag="withdraw", frozen=True):
+    """The client does not want its request any more."""
+
+    request: Text
+
+
+class StopOp(Op, tag="stop", frozen=True):
+    """Stop an engine, at its boundary or (`now`) at once."""
+
+    name: Text | None = None
+    lease: Text | None = None
+    now: bool = False
+
+
+class PongOp(Op, tag="pong", frozen=True):
+    """The answer to a ping."""
+
+    lease: Text | None = None
+
+
+AnyOp: TypeAlias = (
+    HelloOp
+    | StatusOp
+    | EventsOp
+    | CardListOp
+    | LeaseRequestOp
+    | AttachOp
+    | LeaseStartedOp
+    | LeaseAnswerOp
+    | LeaseReleaseOp
+    | WithdrawOp
+    | StopOp
+    | PongOp
+)
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an operation failed: a stable code, a sentence, a way out.
+
+    `waited_out`: a request was refused because its wait ran out, not at once.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    waited_out: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """berthd's answer to the request of that id."""
+
+    id: str
+    ok: bool
+    last: bool
+    v: int = PROTOCOL
+    data: Any = None
+    error: ErrorBody | None = None
+
+
+class OrderMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What berthd tells a holder, unasked; answered with `lease.answer` (a ping with `pong`)."""
+
+    order: str
+    lease: str
+    attempt: int
+    v: int = PROTOCOL
+    grace_s: float = 0.0
+    why: str = ""
+    now: bool = False
+
+
+class EventMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of the node's one sequence. `facts` are written beside the other fields."""
+
+    seq: int
+    at: str
+    kind: str
+    card: str | None = None
+    lease: str | None = None
+    request: str | None = None
+    name: str | None = None
+    why: str = ""
+    facts: dict[str, Any] = {}
+
+    def flat(self) -> dict[str, Any]:
+        """Return the event as it goes out: its own facts beside the fields that all have."""
+        common = {field: getattr(self, field) for field in self.__struct_fields__}
+        facts = common.pop("facts")
+        return {**facts, **common}
