@@ -39,7 +39,7 @@ from berth.actors.trees.actor import TreesActor
 from berth.actors.trees.messages import TreesInbox, TreesTick
 from berth.errors import BerthError, Code, Exit
 from berth.ids import CardName
-from berth.paths import prepare_socket_dir
+from berth.paths import boot_id, boot_marker, prepare_socket_dir
 from berth.probes.actor import ProbeActor
 from berth.probes.messages import ProbeInbox, ProbeTick
 from berth.probes.source import CardSpec
@@ -80,6 +80,7 @@ def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
         daemon = Daemon(options)
         _on_signals(daemon.request_stop)
         daemon.start()
+        boot_marker(options.socket).write_text(boot_id())
         ready()
         daemon.wait()
         return daemon.stop()
@@ -144,7 +145,7 @@ class Daemon:
 
     def __init__(self, options: DaemonOptions) -> None:
         self._options = options
-        self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        self._boot_id = boot_id()
         self._store = Store(options.state / JOURNAL_NAME)
         self._kept = self._store.kept(self._boot_id)
         self._started = now()

@@ -50,6 +50,24 @@ def events_path(socket: Path) -> Path:
     return socket.with_name(socket.name.removesuffix(".sock") + ".events.sock")
 
 
+def boot_id() -> str:
+    """Return the kernel's id of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def boot_marker(socket: Path) -> Path:
+    """Return the file beside the socket that says in which boot a berthd last ran there (R4)."""
+    return socket.with_name(f"{socket.name}.boot")
+
+
+def berthd_ran_this_boot(socket: Path) -> bool:
+    """Tell whether a berthd ran on this socket since the machine was started."""
+    try:
+        return boot_marker(socket).read_text().strip() == boot_id()
+    except OSError:
+        return False
+
+
 def prepare_socket_dir(socket: Path) -> None:
     """Make the socket's directory if it is missing, for its owner only.
 

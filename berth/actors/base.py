@@ -30,6 +30,11 @@ STORY_LENGTH: Final = 200
 Clock = Callable[[], Instant]
 
 
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """From the supervisor: do you still handle messages? The base class answers."""
+
+
 class Address(Protocol[M_contra]):
     """Where messages of one kind can be sent. Sending never waits and never fails."""
 
@@ -88,11 +93,6 @@ class ActorDied:
     cause: str
     event: object
     story: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """From the supervisor: do you still handle messages? The base class answers."""
 
 
 @dataclass(frozen=True, slots=True)

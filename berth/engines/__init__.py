@@ -1,1 +1,1 @@
-"""How engines say that nothing is in flight, and how they unload."""
+"""How engines say that nothing is in flight."""

@@ -1,0 +1,63 @@
+"""What the verbs share: where berthd is, how an error is told, which formats there are."""
+
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from berth.client import Client
+from berth.errors import BerthError, Code, Exit
+from berth.paths import socket_path
+from berth.units import Seconds, parse_duration
+
+
+class Format(StrEnum):
+    """How a verb that shows something writes it."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+SocketOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--socket", metavar="PATH", help="berthd's socket [env: BERTH_SOCKET]"),
+]
+FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="text or json")]
+
+
+def connect(socket: str | None) -> Client:
+    """Return a line to berthd, to be used as a context manager."""
+    return Client(where(socket))
+
+
+def where(socket: str | None) -> Path:
+    """Return where berthd listens."""
+    return socket_path(socket, os.environ)
+
+
+def duration(text: str) -> Seconds:
+    """Parse a flag that is a duration."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def tell_error(error: BerthError, *, as_json: bool) -> int:
+    """Tell an error: one sentence, the way out below it. Return the status to exit with."""
+    sys.stderr.write(f"berth: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"       {error.hint}\n")
+    if as_json:
+        body = {"code": error.code.value, "message": error.message, "hint": error.hint}
+        print(json.dumps({"v": 1, "ok": False, "error": body}))
+    return int(error.exit_status)
+
+
+def usage_error(message: str, hint: str = "") -> BerthError:
+    """Return the error for flags that do not go together."""
+    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)

@@ -1,0 +1,98 @@
+"""`berth run`."""
+
+import os
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from berth.cli.context import SocketOption, usage_error, where
+from berth.config import load_config
+from berth.paths import config_path
+
+
+def run(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- CMD…", help="the command and its arguments")
+    ] = None,
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="its name; one lease at a time")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="whose engine it is (llama-swap)")] = None,
+    gpu: Annotated[
+        str | None, typer.Option("--gpu", help="the card: gpu1, 1 or its PCI address")
+    ] = None,
+    needs_mib: Annotated[
+        str | None, typer.Option("--needs-mib", metavar="N", help="memory; absent: the whole card")
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option(help="foreground, interactive, batch or background")
+    ] = None,
+    wait: Annotated[str | None, typer.Option(help="how long to wait for the card [120s]")] = None,
+    min_turn: Annotated[str | None, typer.Option(help="how long it is left alone at least")] = None,
+    pinned: Annotated[bool, typer.Option("--pinned", help="drained by nobody but a hold")] = False,
+    drain_slots: Annotated[
+        str | None, typer.Option(metavar="URL", help="where its /slots are: its boundary")
+    ] = None,
+    unload: Annotated[
+        str | None, typer.Option(metavar="URL", help="POSTed at the boundary, to unload it")
+    ] = None,
+    grace: Annotated[str | None, typer.Option(help="from SIGTERM to SIGKILL [10s]")] = None,
+    drain_wait: Annotated[
+        str | None, typer.Option(help="how long a drain waits for the boundary [5m]")
+    ] = None,
+    start_limit: Annotated[str | None, typer.Option(help="how long a start may take [15m]")] = None,
+    fail_closed: Annotated[
+        bool, typer.Option("--fail-closed", help="never cut it; never run it without a lease")
+    ] = False,
+    key_file: Annotated[
+        Path | None, typer.Option(help="the engine's API key, for its slots and unload URL")
+    ] = None,
+    json_to: Annotated[
+        str | None, typer.Option("--json", metavar="FD|FILE", help="events of this run, as JSON")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="say refusals only")] = False,
+    socket: SocketOption = None,
+) -> int:
+    """Run a command once it has the card, and give the card back when it ends.
+
+    Example: berth run --as chat --needs-mib 14000 -- llama-server -m model.gguf
+    """
+    from berth.run.plan import RunFlags, plan_run  # noqa: PLC0415 -- zmq and psutil: only this verb
+    from berth.run.wrapper import run as run_wrapped  # noqa: PLC0415
+
+    flags = RunFlags(
+        as_=as_,
+        group=group,
+        gpu=gpu,
+        needs_mib=needs_mib,
+        priority=priority,
+        wait=wait,
+        min_turn=min_turn,
+        pinned=pinned,
+        drain_slots=drain_slots,
+        unload=unload,
+        grace=grace,
+        drain_wait=drain_wait,
+        start_limit=start_limit,
+        fail_closed=fail_closed,
+        key_file=key_file,
+    )
+    plan = plan_run(
+        command or [],
+        flags,
+        load_config(config_path(os.environ)),
+        where(socket),
+        os.environ,
+        quiet=quiet,
+        report=None if json_to is None else _report(json_to),
+    )
+    return run_wrapped(plan)
+
+
+def _report(target: str) -> TextIO:
+    """Open what `--json` names: a number is a file descriptor that is open already."""
+    try:
+        return os.fdopen(int(target), "w") if target.isdecimal() else Path(target).open("a")
+    except OSError as error:
+        raise usage_error(f"--json {target}: {error.strerror}") from error

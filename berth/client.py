@@ -1,0 +1,129 @@
+"""The client's side of the socket: one request, its answers. The only place that waits for one."""
+
+import errno
+import os
+import socket as sockets
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import zmq
+
+from berth.errors import BerthError, Code, Exit
+from berth.wire import MAX_FRAME, PROTOCOL
+
+ANSWER_WITHIN: Final = 10.0
+
+
+def berthd_listens(path: Path) -> bool:
+    """Tell whether somebody is behind the socket, without speaking to them."""
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except OSError:
+            return False
+    return True
+
+
+def nobody_there(path: Path) -> BerthError:
+    """Return what a person is told when no berthd answers."""
+    shown = _shown(path)
+    start = "start it:  berth daemon"
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        found = probe.connect_ex(os.fspath(path))
+    if found == errno.ECONNREFUSED:
+        message = f"a socket file is left at {shown} but berthd is gone"
+        hint = f"it is safe to {start}"
+    elif found in {errno.EACCES, errno.EPERM}:
+        message = f"{shown} belongs to another user's berthd"
+        hint = f"name your own with --socket or BERTH_SOCKET, or {start}"
+    elif found == 0:
+        message = f"berthd at {shown} does not answer"
+        hint = "see what it does:  kill -USR1 its pid writes every thread to its log"
+    else:
+        message = f"no berthd answers at {shown}"
+        hint = f"{start}      (looked there because {_because(path)})"
+    return BerthError(Code.NO_BERTH, message, hint=hint, exit_status=Exit.UNAVAILABLE)
+
+
+def _shown(path: Path) -> str:
+    """Return a socket's path as a person knows it."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and path.parent == Path(runtime):
+        return f"$XDG_RUNTIME_DIR/{path.name}"
+    return str(path)
+
+
+def _because(path: Path) -> str:
+    if os.environ.get("BERTH_SOCKET") == str(path):
+        return "BERTH_SOCKET is set"
+    if os.environ.get("XDG_RUNTIME_DIR") == str(path.parent):
+        return "XDG_RUNTIME_DIR is set"
+    return "XDG_RUNTIME_DIR is not set"
+
+
+class Client:
+    """A line to berthd for operations with one answer. Use it as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.set(zmq.LINGER, 0)
+        self._socket.set(zmq.MAXMSGSIZE, MAX_FRAME)
+        self._number = 0
+
+    def __enter__(self) -> "Client":
+        if not berthd_listens(self._path):
+            self.close()
+            raise nobody_there(self._path)
+        self._socket.connect(f"ipc://{self._path}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the line."""
+        self._socket.close()
+        self._context.term()
+
+    def call(self, op: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send an operation and return its data.
+
+        Raises:
+            BerthError: berthd refused it, or does not answer.
+        """
+        self._number += 1
+        message_id = str(self._number)
+        request = {"v": PROTOCOL, "id": message_id, "op": op, **(fields or {})}
+        self._socket.send(msgspec.json.encode(request))
+        give_up = time.monotonic() + ANSWER_WITHIN
+        while (wait := give_up - time.monotonic()) > 0 and self._socket.poll(int(wait * 1000) + 1):
+            answer = msgspec.json.decode(self._socket.recv())
+            if answer.get("id") == message_id and answer.get("last"):
+                return _data(answer)
+        raise nobody_there(self._path)
+
+
+def _data(answer: dict[str, Any]) -> dict[str, Any]:
+    if answer["ok"]:
+        data: dict[str, Any] = answer.get("data") or {}
+        return data
+    error = answer["error"]
+    message = error["message"]
+    if "speaks protocol" in message:
+        raise BerthError(
+            Code.BAD_REQUEST, message, hint=error["hint"], exit_status=Exit.UNAVAILABLE
+        )
+    raise BerthError(
+        _code(error["code"]), message, hint=error.get("hint", ""), exit_status=Exit.REFUSED
+    )
+
+
+def _code(text: str) -> Code:
+    try:
+        return Code(text)
+    except ValueError:  # a newer berthd's
+        return Code.INTERNAL

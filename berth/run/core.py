@@ -1,0 +1,477 @@
+"""Theory of operation of a wrapper (`berth run`).
+
+The wrapper stands between berthd and one command. Its phases:
+
+    Asking     the request is out; the child that will execute the command waits on a pipe
+    Running    the command runs, and `drain` says how far it is on its way out, if it is:
+                 NoDrain ─ order ─▶ ToBoundary ─ idle twice ─▶ Unloading ─▶ Stopping
+    Leftovers  the command has ended, but processes of its tree are still there (R9)
+    Leaving    the lease was given back; berthd has to hear it
+    Over
+
+Ending a drain, in this order (H1 to H3):
+
+ 1. `heard` is answered at once.
+ 2. Without a boundary, or when told `now`, the command is stopped. Else its boundary is read until
+    it was idle twice, 0.25 s apart. A read that times out is busy. Unreadable for 10 s, or longer
+    than --drain-wait: it is stopped, unless --fail-closed, which never cuts.
+ 3. Straight after the second idle read: `boundary` is told, the unload URL is called if there is
+    one, and the command has its grace to end by itself.
+ 4. SIGTERM to its group. No boundary is read after a signal. When the grace is over, SIGKILL to
+    everything below the wrapper.
+ 5. `released` is told when nothing is left.
+
+`continue` ends a drain that has not passed its boundary. Whatever is lost on the way to berthd is
+made good by `attach` when the connection is back: it carries the state and the latest order's
+number.
+
+berthd away (R4): a waiter goes on waiting and never turns unprotected once it was heard. Before
+that, the command runs unprotected after 10 s of trying (at once when no berthd ran since boot), or
+is refused with --fail-closed. A running command is never touched because berthd is away.
+"""
+
+from dataclasses import replace
+from typing import Final, TypeAlias, assert_never
+
+from berth.errors import Exit
+from berth.run.drain import Steps, on_boundary, on_order, on_passed, on_unloaded
+from berth.run.messages import (
+    AskShown,
+    Attached,
+    BoundaryRead,
+    ChildExited,
+    ChildFailed,
+    ChildRuns,
+    Connected,
+    Disconnected,
+    DropChild,
+    LeaseGiven,
+    LeaseShown,
+    NoChildren,
+    Ordered,
+    Passed,
+    Queued,
+    Refused,
+    ReleaseHeard,
+    RunEffect,
+    RunEvent,
+    SendAttach,
+    SendPong,
+    SendRelease,
+    SendRequest,
+    SendStarted,
+    SendWithdraw,
+    SendWord,
+    SignalGroup,
+    Signalled,
+    SignalTree,
+    StartChild,
+    UnloadAnswered,
+)
+from berth.run.state import (
+    DIE_WITHIN,
+    KILL,
+    LEAVE_WITHIN,
+    LOOK_AT_LEFTOVERS,
+    TERM,
+    TRY_FOR,
+    Asking,
+    Drain,
+    Leaving,
+    Leftovers,
+    NoDrain,
+    Over,
+    Run,
+    Running,
+    RunOptions,
+    Stopping,
+    ToBoundary,
+    Unloading,
+)
+from berth.units import Instant, Seconds, after, show_duration, since
+
+SIGNAL_BASE: Final = 128
+_INTERRUPT: Final = 2
+_LOOK_AT_LEAST_EVERY: Final = Seconds(1.0)
+
+_Decision: TypeAlias = tuple[Run, tuple[RunEffect, ...]]
+
+
+def begin(options: RunOptions, now: Instant) -> Run:
+    """Return a run that has not reached berthd yet."""
+    return Run(options=options, phase=Asking(since=now), away_since=now)
+
+
+def decide(run: Run, event: RunEvent, now: Instant) -> _Decision:
+    """Return the run after `event`, and what to do."""
+    steps = Steps(run, now)
+    _take(steps, event)
+    return steps.run, tuple(steps.effects)
+
+
+def _take(steps: Steps, event: RunEvent) -> None:
+    match event:
+        case Connected():
+            _on_connected(steps)
+        case Disconnected():
+            if steps.run.away_since is None:
+                steps.run = replace(steps.run, away_since=steps.now)
+        case Queued():
+            _on_queued(steps, event)
+        case LeaseGiven():
+            _on_given(steps, event)
+        case Refused():
+            _on_refused(steps, event)
+        case Attached():
+            _on_attached(steps, event)
+        case ReleaseHeard():
+            if isinstance(steps.run.phase, Leaving):
+                steps.leave(steps.run.phase.status)
+        case LeaseShown():
+            _on_shown(steps, event)
+        case Ordered():
+            _on_ordered(steps, event)
+        case ChildRuns():
+            _on_runs(steps, event)
+        case ChildFailed():
+            steps.say("failed", event.why, refusal=True)
+            _end(steps, event.status)
+        case ChildExited():
+            _on_exited(steps, event)
+        case NoChildren():
+            if isinstance(steps.run.phase, Leftovers):
+                _end(steps, steps.run.phase.status)
+        case BoundaryRead():
+            on_boundary(steps, event)
+        case UnloadAnswered():
+            on_unloaded(steps, event)
+        case Signalled():
+            _on_signal(steps, event.number)
+        case Passed():
+            _on_passed(steps)
+        case _:
+            assert_never(event)
+
+
+# --- berthd comes and goes ------------------------------------------------------------------------
+
+
+def _on_connected(steps: Steps) -> None:
+    steps.run = replace(steps.run, away_since=None)
+    match steps.run.phase:
+        case Asking(since=asked):
+            steps.do(SendRequest(waited=since(asked, steps.now)))
+        case Running() | Leftovers():
+            attach(steps)
+        case Leaving(lease=lease):
+            steps.do(SendRelease(lease=lease))
+        case Over():
+            pass
+
+
+def attach(steps: Steps) -> None:
+    """Tell berthd what this run holds, and how far it is."""
+    phase = steps.run.phase
+    if isinstance(phase, Running):
+        draining = not isinstance(phase.drain, NoDrain)
+        steps.do(
+            SendAttach(
+                lease=phase.lease,
+                state="draining" if draining else _work_state(steps.run, phase),
+                attempt=phase.attempt,
+                scope=phase.scope,
+                ran_for=since(phase.started, steps.now),
+            )
+        )
+    elif isinstance(phase, Leftovers):
+        steps.do(
+            SendAttach(
+                lease=phase.lease,
+                state="running" if phase.kill_at is None else "draining",
+                attempt=phase.attempt,
+                scope=phase.scope,
+                ran_for=since(phase.ended, steps.now),
+            )
+        )
+
+
+def _work_state(run: Run, phase: Running) -> str:
+    drain = phase.drain
+    loading = run.options.boundary and isinstance(drain, NoDrain) and drain.ready_at is None
+    return "starting" if loading else "running"
+
+
+def _on_attached(steps: Steps, event: Attached) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Running | Leftovers):
+        return
+    if phase.lease is None:
+        steps.say("attached", f"attached as {event.lease}", lease=event.lease)
+    steps.run = replace(steps.run, phase=replace(phase, lease=event.lease))
+
+
+def _on_away_too_long(steps: Steps, asking: Asking) -> None:
+    """No berthd answers a request that it never heard of: run without a lease, or refuse (R4)."""
+    options = steps.run.options
+    if options.fail_closed:
+        steps.say(
+            "refused",
+            "berthd does not answer, and --fail-closed runs nothing without it",
+            refusal=True,
+        )
+        steps.do(DropChild())
+        steps.leave(Exit.UNAVAILABLE)
+        return
+    del asking
+    steps.say(
+        "unprotected",
+        "berthd does not answer; running without a lease (attach follows)",
+        refusal=True,
+    )
+    steps.run = replace(steps.run, phase=Running(lease=None, started=steps.now))
+    steps.do(StartChild(lease=None, environment={"BERTH_RUN": options.mark}))
+
+
+# --- from asking to running -----------------------------------------------------------------------
+
+
+def _on_queued(steps: Steps, event: Queued) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Asking):
+        return
+    news = bool(event.why) and event.why != phase.why
+    steps.run = replace(steps.run, phase=replace(phase, request=event.request, why=event.why))
+    if news:
+        steps.say(
+            "queued",
+            f"waiting for {event.card or 'a card'}, no. {event.position}: {event.why}",
+            request=event.request,
+            position=event.position,
+            why=event.why,
+        )
+
+
+def _on_given(steps: Steps, event: LeaseGiven) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Asking):
+        return
+    waited = since(phase.since, steps.now)
+    if phase.why:
+        steps.say("granted", f"granted after {show_duration(waited)}; starting", lease=event.lease)
+    steps.run = replace(steps.run, phase=Running(lease=event.lease, started=steps.now))
+    environment = {"BERTH_RUN": steps.run.options.mark, **_shown_cards(steps.run.options, event)}
+    steps.do(StartChild(lease=event.lease, environment=environment))
+
+
+def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
+    """Return the variable that shows the command its cards only, where it is Berth's to set (M3)."""
+    vendor = event.cards[0].vendor if event.cards else ""
+    variable = "ROCR_VISIBLE_DEVICES" if vendor == "amd" else "CUDA_VISIBLE_DEVICES"
+    uuids = [card.uuid for card in event.cards]
+    if not options.names_cards or variable in options.environment_names or not all(uuids):
+        return {}
+    return {variable: ",".join(uuids)}
+
+
+def _on_refused(steps: Steps, event: Refused) -> None:
+    match steps.run.phase:
+        case Asking():
+            steps.say(
+                "refused", f"refused: {event.message} ({event.code})", refusal=True, code=event.code
+            )
+            if event.hint:
+                steps.say("hint", f"  {event.hint}", refusal=True)
+            steps.do(DropChild())
+            steps.leave(Exit.NOT_IN_TIME if event.waited_out else Exit.REFUSED)
+        case Leaving(status=status):
+            steps.leave(status)
+        case Running() | Leftovers() | Over():
+            pass
+
+
+def _on_runs(steps: Steps, event: ChildRuns) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Running):
+        return
+    drain = phase.drain
+    if steps.run.options.boundary and isinstance(drain, NoDrain):
+        drain = replace(drain, read_at=steps.now)
+    running = replace(phase, executed=True, scope=event.scope, drain=drain)
+    steps.run = replace(steps.run, phase=running)
+    if phase.lease is not None:
+        steps.do(SendStarted(lease=phase.lease, scope=event.scope))
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def _on_exited(steps: Steps, event: ChildExited) -> None:
+    phase = steps.run.phase
+    status = _status(steps.run, event)
+    if isinstance(phase, Asking):
+        # Somebody killed the child that waited: there is nothing left to run.
+        if phase.request:
+            steps.do(SendWithdraw(request=phase.request))
+        steps.leave(status)
+        return
+    if not isinstance(phase, Running):
+        return
+    ending = status != 0 or not isinstance(phase.drain, NoDrain)
+    steps.run = replace(
+        steps.run,
+        phase=Leftovers(
+            lease=phase.lease,
+            status=status,
+            ended=steps.now,
+            attempt=phase.attempt,
+            scope=phase.scope,
+            look_at=steps.now,
+        ),
+    )
+    if ending:
+        end_leftovers(steps)
+
+
+def _status(run: Run, event: ChildExited) -> int:
+    """Return what the wrapper exits with (R6)."""
+    if run.signalled_by_berth:
+        return Exit.STOPPED_BY_BERTH
+    if event.signal is not None:
+        return SIGNAL_BASE + event.signal
+    return event.status or 0
+
+
+def end_leftovers(steps: Steps) -> None:
+    """What a failed or ordered-away command left is stopped like the command itself (H3)."""
+    phase = steps.run.phase
+    if isinstance(phase, Leftovers) and phase.kill_at is None and not phase.killed:
+        kill_at = after(steps.now, steps.run.options.grace)
+        steps.run = replace(steps.run, phase=replace(phase, kill_at=kill_at))
+        steps.do(SignalTree(number=TERM))
+
+
+def _on_shown(steps: Steps, event: LeaseShown) -> None:
+    """What is left of a command that ended well keeps its lease only while it holds card memory."""
+    phase = steps.run.phase
+    if not isinstance(phase, Leftovers) or phase.kill_at is not None:
+        return
+    seen_since = event.reading_age < since(phase.ended, steps.now)
+    if event.used_mib == 0 and seen_since:
+        _end(steps, phase.status)
+
+
+def _end(steps: Steps, status: int) -> None:
+    """Nothing is left to hold the card for: give it back, and leave once berthd has heard."""
+    phase = steps.run.phase
+    lease = phase.lease if isinstance(phase, Running | Leftovers) else None
+    if lease is None or steps.run.away_since is not None:
+        steps.leave(status)
+        return
+    attempt = phase.attempt if isinstance(phase, Running | Leftovers) else 0
+    leave_by = after(steps.now, LEAVE_WITHIN)
+    steps.run = replace(steps.run, phase=Leaving(lease=lease, status=status, leave_by=leave_by))
+    if attempt:
+        steps.do(SendWord(lease=lease, attempt=attempt, word="released"))
+    steps.do(SendRelease(lease=lease))
+
+
+# --- orders, signals, time ------------------------------------------------------------------------
+
+
+def _on_ordered(steps: Steps, event: Ordered) -> None:
+    phase = steps.run.phase
+    if event.order == "ping":
+        if isinstance(phase, Running | Leftovers) and phase.lease is not None:
+            steps.do(SendPong(lease=phase.lease))
+    elif event.order == "attach":
+        attach(steps)
+    elif isinstance(phase, Running):
+        on_order(steps, phase, event)
+    elif isinstance(phase, Leftovers) and phase.lease is not None:
+        steps.run = replace(steps.run, phase=replace(phase, attempt=event.attempt))
+        word = "boundary" if event.order == "continue" else "heard"
+        steps.do(SendWord(lease=phase.lease, attempt=event.attempt, word=word))
+        if event.order != "continue":
+            end_leftovers(steps)
+
+
+def _on_signal(steps: Steps, number: int) -> None:
+    match steps.run.phase:
+        case Asking(request=request):
+            if request:
+                steps.do(SendWithdraw(request=request))
+            steps.say("withdrawn", "withdrawn")
+            steps.do(DropChild())
+            steps.leave(Exit.WITHDRAWN if number == _INTERRUPT else SIGNAL_BASE + number)
+        case Running():
+            steps.do(SignalGroup(number=number))
+        case Leftovers():
+            steps.do(SignalTree(number=number))
+        case Leaving() | Over():
+            pass
+
+
+def _on_passed(steps: Steps) -> None:
+    phase = steps.run.phase
+    match phase:
+        case Asking():
+            away = steps.run.away_since
+            allowed = TRY_FOR if steps.run.options.berthd_seen_this_boot else Seconds(0.0)
+            if away is not None and not phase.request and since(away, steps.now) >= allowed:
+                _on_away_too_long(steps, phase)
+        case Running():
+            on_passed(steps, phase)
+        case Leftovers():
+            _on_leftovers_passed(steps, phase)
+        case Leaving():
+            if steps.now >= phase.leave_by:
+                steps.leave(phase.status)
+        case Over():
+            pass
+
+
+def _on_leftovers_passed(steps: Steps, phase: Leftovers) -> None:
+    if phase.kill_at is not None and steps.now >= phase.kill_at:
+        gone_by = after(steps.now, DIE_WITHIN)
+        doomed = replace(phase, kill_at=None, killed=True, look_at=gone_by)
+        steps.run = replace(steps.run, phase=doomed)
+        steps.do(SignalTree(number=KILL))
+    elif phase.killed and steps.now >= phase.look_at:
+        _end(steps, phase.status)
+    elif phase.kill_at is None and not phase.killed and steps.now >= phase.look_at:
+        later = after(steps.now, LOOK_AT_LEFTOVERS)
+        steps.run = replace(steps.run, phase=replace(phase, look_at=later))
+        if phase.lease is None:
+            steps.leave(phase.status)
+        elif steps.run.away_since is None:
+            steps.do(AskShown(lease=phase.lease))
+
+
+def wake_at(run: Run, now: Instant) -> Instant:
+    """Return when the run must look at its deadlines next."""
+    latest = after(now, _LOOK_AT_LEAST_EVERY)
+    deadlines: list[Instant]
+    match run.phase:
+        case Asking():
+            deadlines = [] if run.away_since is None else [after(run.away_since, TRY_FOR)]
+        case Running(drain=drain):
+            deadlines = [at for at in _drain_deadlines(run, drain) if at is not None]
+        case Leftovers(look_at=look_at, kill_at=kill_at):
+            deadlines = [look_at if kill_at is None else kill_at]
+        case Leaving(leave_by=leave_by):
+            deadlines = [leave_by]
+        case Over():
+            deadlines = []
+    return min([latest, *deadlines])
+
+
+def _drain_deadlines(run: Run, drain: Drain) -> tuple[Instant | None, ...]:
+    match drain:
+        case NoDrain(read_at=at):
+            return (at,)
+        case ToBoundary(asked=asked, read_at=at):
+            return (at, after(asked, run.options.drain_wait))
+        case Unloading(stop_at=at):
+            return (at,)
+        case Stopping(kill_at=at):
+            return (at,)

@@ -1,0 +1,171 @@
+"""From flags and berth.toml to what a run needs (R2, R3)."""
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from berth.client import berthd_listens
+from berth.config import Config, EngineTable
+from berth.errors import BerthError, Code, Exit
+from berth.ids import Key
+from berth.marks import mark_of
+from berth.paths import berthd_ran_this_boot
+from berth.run.state import RunOptions
+from berth.run.wrapper import RunPlan
+from berth.units import Seconds, parse_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """The flags of `berth run` as they were typed; None where they were not."""
+
+    as_: str | None = None
+    group: str | None = None
+    gpu: str | None = None
+    needs_mib: str | None = None
+    priority: str | None = None
+    wait: str | None = None
+    min_turn: str | None = None
+    pinned: bool = False
+    drain_slots: str | None = None
+    unload: str | None = None
+    grace: str | None = None
+    drain_wait: str | None = None
+    start_limit: str | None = None
+    fail_closed: bool = False
+    key_file: Path | None = None
+
+
+_NO_ENGINE = EngineTable(name="none")
+
+
+def plan_run(
+    command: Sequence[str],
+    flags: RunFlags,
+    config: Config,
+    socket: Path,
+    environ: Mapping[str, str],
+    *,
+    quiet: bool = False,
+    report: TextIO | None = None,
+) -> RunPlan:
+    """Return what a run needs. A flag comes before NAME's `[[engine]]` entry, that before defaults.
+
+    Raises:
+        BerthError: there is nothing to run, or a flag is nonsense.
+    """
+    entry = None if flags.as_ is None else config.engine_named(flags.as_)
+    if not command:
+        command = _start_of(flags, entry)
+    engine = entry or _NO_ENGINE
+    key = Key(secrets.token_hex(16))
+    terms = _terms(flags, engine, command, key)
+    slots = flags.drain_slots or engine.drain_slots
+    unload = flags.unload or engine.unload_url
+    names_cards = "CUDA_VISIBLE_DEVICES" not in environ and terms["cards"] is not None
+    options = RunOptions(
+        name=terms["name"],
+        wait=Seconds(terms["wait_s"]),
+        drain_wait=Seconds(terms["drain_wait_s"]),
+        grace=Seconds(terms["grace_s"]),
+        boundary=slots is not None,
+        unload=unload is not None,
+        fail_closed=terms["fail_closed"],
+        names_cards=names_cards,
+        mark=mark_of(key),
+        environment_names=frozenset({*environ, *engine.env}),
+        berthd_seen_this_boot=berthd_listens(socket) or berthd_ran_this_boot(socket),
+    )
+    return RunPlan(
+        command=command,
+        environment=engine.env,
+        directory=engine.cwd,
+        options=options,
+        terms=terms,
+        socket=socket,
+        slots_url=slots,
+        unload_url=unload,
+        engine_key=None if flags.key_file is None else _read_key(flags.key_file),
+        quiet=quiet,
+        report=report,
+    )
+
+
+def _start_of(flags: RunFlags, entry: EngineTable | None) -> Sequence[str]:
+    """Return what NAME's entry starts (R3)."""
+    if flags.as_ is None:
+        raise _usage("nothing to run", "write it behind --, as in:  berth run -- CMD")
+    if entry is None:
+        raise _usage(
+            f'nothing to run, and berth.toml has no [[engine]] "{flags.as_}" that would start one',
+            f"write it behind --, as in:  berth run --as {flags.as_} -- CMD",
+        )
+    if entry.start is None:
+        raise _usage(f'nothing to run: [[engine]] "{entry.name}" in berth.toml has no start')
+    return shlex.split(entry.start) if isinstance(entry.start, str) else entry.start
+
+
+def _terms(
+    flags: RunFlags, engine: EngineTable, command: Sequence[str], key: Key
+) -> dict[str, Any]:
+    """Return the fields of `lease.request` and `attach`."""
+    boundary = (flags.drain_slots or engine.drain_slots) is not None
+    return {
+        "name": flags.as_ or os.path.basename(command[0]) or "command",  # noqa: PTH119 -- a word
+        "key": key,
+        "needs_mib": _needs(flags.needs_mib) if flags.needs_mib else engine.needs_mib,
+        "cards": _cards(flags.gpu or engine.gpu),
+        "priority": flags.priority or engine.priority,
+        "wait_s": _span("--wait", flags.wait, engine.wait, 120.0),
+        "min_turn_s": _span("--min-turn", flags.min_turn, engine.min_turn, 0.0),
+        "drain_wait_s": _span("--drain-wait", flags.drain_wait, engine.drain_wait, 300.0),
+        "grace_s": _span("--grace", flags.grace, engine.grace, 10.0),
+        "start_limit_s": _span("--start-limit", flags.start_limit, engine.start_limit, 900.0),
+        "pinned": flags.pinned or engine.pinned,
+        "fail_closed": flags.fail_closed or engine.fail_closed,
+        "group": flags.group,
+        "boundary": boundary,
+        "exclusive": flags.as_ is not None,
+        "numbered": flags.as_ is None,
+        "wrapped": True,
+    }
+
+
+def _span(flag: str, typed: str | None, configured: float | None, otherwise: float) -> float:
+    if typed is None:
+        return otherwise if configured is None else float(configured)
+    try:
+        return parse_duration(typed)
+    except ValueError as error:
+        raise _usage(f"{flag}: {error}") from error
+
+
+def _needs(text: str) -> int | list[int]:
+    words = text.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+        raise _usage(f"--needs-mib: {text!r} is no number of MiB; write 14000, or 15000,9000")
+    sizes = [int(word) for word in words]
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+def _cards(text: str | list[str] | None) -> list[str] | None:
+    """Return the cards that a run names, None for the node's choice."""
+    if text is None:
+        return None
+    words = text.split(",") if isinstance(text, str) else text
+    return [word.strip() for word in words]
+
+
+def _usage(message: str, hint: str = "") -> BerthError:
+    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
+
+
+def _read_key(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise _usage(f"--key-file: {path}: {error.strerror}") from error

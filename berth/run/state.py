@@ -1,0 +1,155 @@
+"""The state of a wrapper: what it was started with, and how far it is."""
+
+import signal
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from berth.units import Instant, Seconds
+
+IDLE_APART: Final = Seconds(0.25)
+"""How far apart the two idle reads of a boundary are (H2)."""
+READ_AGAIN: Final = Seconds(0.5)
+"""How long after a busy read the boundary is read again."""
+UNREADABLE_FOR: Final = Seconds(10.0)
+"""How long a declared boundary may be unreadable before the engine is stopped (H2)."""
+WATCH_ANSWER_FOR: Final = Seconds(3.0)
+"""How long after it is ready an engine is watched for its first answer (Q11)."""
+TRY_FOR: Final = Seconds(10.0)
+"""How long a missing berthd is tried before the command runs unprotected (R4)."""
+LEAVE_WITHIN: Final = Seconds(5.0)
+"""How long a release may be unheard before the wrapper leaves all the same."""
+DIE_WITHIN: Final = Seconds(5.0)
+"""How long killed processes may take to be gone before the wrapper leaves them to the reading."""
+LOOK_AT_LEFTOVERS: Final = Seconds(1.0)
+"""How often what a finished command left behind is looked at (R9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the wrapper was told: its flags, and what of berth.toml they fell back to.
+
+    `names_cards`: the person named cards, so the command is shown those only (M3).
+    """
+
+    name: str
+    wait: Seconds
+    drain_wait: Seconds
+    grace: Seconds
+    boundary: bool
+    unload: bool
+    fail_closed: bool
+    names_cards: bool
+    mark: str
+    environment_names: frozenset[str] = frozenset()
+    berthd_seen_this_boot: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """It waits for its grant; the child waits to execute."""
+
+    since: Instant
+    request: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoDrain:
+    """Nobody wants the card back. `read_at`: when the boundary is read next, if it is."""
+
+    ready_at: Instant | None = None
+    served: bool = False
+    read_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToBoundary:
+    """Ordered away, and something is or may be in flight."""
+
+    order: str
+    asked: Instant
+    read_at: Instant | None
+    idle_once: bool = False
+    unreadable_since: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unloading:
+    """Nothing is in flight; the unload URL was called, and the command should end by itself."""
+
+    stop_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """SIGTERM is out; SIGKILL follows at `kill_at`, None once it is out too (H3)."""
+
+    kill_at: Instant | None
+
+
+Drain: TypeAlias = NoDrain | ToBoundary | Unloading | Stopping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The command runs. `lease` None: it runs unprotected. `attempt`: the latest order's number.
+
+    `reading`: a read of the boundary is under way; there is never more than one.
+    """
+
+    lease: str | None
+    started: Instant
+    attempt: int = 0
+    scope: str | None = None
+    executed: bool = False
+    drain: Drain = NoDrain()
+    reading: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """The command has ended with `status`, and left processes behind (R9).
+
+    `look_at`: when what they hold is looked at next; once they are `killed`, when the wrapper leaves
+    them to the reading.
+    """
+
+    lease: str | None
+    status: int
+    ended: Instant
+    attempt: int
+    scope: str | None
+    look_at: Instant
+    kill_at: Instant | None = None
+    killed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """The lease was given back; berthd must hear it by `leave_by`."""
+
+    lease: str
+    status: int
+    leave_by: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The wrapper has left."""
+
+
+Phase: TypeAlias = Asking | Running | Leftovers | Leaving | Over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. `away_since`: when berthd was last lost, None while it is there."""
+
+    options: RunOptions
+    phase: Phase
+    away_since: Instant | None
+    signalled_by_berth: bool = False
+
+
+KILL: Final = int(signal.SIGKILL)
+TERM: Final = int(signal.SIGTERM)
