@@ -5,7 +5,7 @@ import os
 import socket as sockets
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 import zmq
@@ -74,7 +74,7 @@ class Client:
         self._socket.set(zmq.MAXMSGSIZE, MAX_FRAME)
         self._number = 0
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Self:
         if not berthd_listens(self._path):
             self.close()
             raise nobody_there(self._path)

@@ -116,7 +116,8 @@ def _decode(kind: type, value: object) -> object:
     if kind is not Duration:
         raise NotImplementedError(kind)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError('a duration is a number of seconds or a text such as "1m30s"')
+        # Only a ValueError becomes msgspec's own error, with the place in the file.
+        raise ValueError('a duration is a number or a text such as "1m30s"')  # noqa: TRY004
     return Duration(parse_duration(value) if isinstance(value, str) else value)
 
 
@@ -146,7 +147,7 @@ def _split(path: str) -> list[str | int]:
     """Return `engine[1].gpu` as its parts."""
     parts: list[str | int] = []
     for word, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
-        parts.append(word if word else int(index))
+        parts.append(word or int(index))
     return parts
 
 

@@ -100,7 +100,7 @@ def _others_may_write(mode: int) -> bool:
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """Return where the journal and learned sizes are kept (`BERTH_STATE_DIR` for demo and tests)."""
+    """Return where journal and learned sizes are kept (`BERTH_STATE_DIR`: the demo's, tests')."""
     given = environ.get("BERTH_STATE_DIR")
     if given:
         return Path(given).absolute()

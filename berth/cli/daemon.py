@@ -33,11 +33,11 @@ def daemon(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="log more")] = False,
 ) -> int:
     """Govern the cards: every engine that wants one asks here."""
-    from berth.actors.card.state import Settings  # noqa: PLC0415
-    from berth.config import load_config  # noqa: PLC0415
-    from berth.daemon import DaemonOptions, run_daemon  # noqa: PLC0415
-    from berth.probes.choice import chosen_cards  # noqa: PLC0415
-    from berth.units import MiB, Seconds  # noqa: PLC0415
+    from berth.actors.card.state import Settings
+    from berth.config import load_config
+    from berth.daemon import DaemonOptions, run_daemon
+    from berth.probes.choice import chosen_cards
+    from berth.units import MiB, Seconds
 
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.INFO,

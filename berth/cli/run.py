@@ -58,8 +58,9 @@ def run(
 
     Example: berth run --as chat --needs-mib 14000 -- llama-server -m model.gguf
     """
-    from berth.run.plan import RunFlags, plan_run  # noqa: PLC0415 -- zmq and psutil: only this verb
-    from berth.run.wrapper import run as run_wrapped  # noqa: PLC0415
+    from berth.run.plan import RunFlags, plan_run
+    from berth.run.wrapper import Voice
+    from berth.run.wrapper import run as run_wrapped
 
     flags = RunFlags(
         as_=as_,
@@ -84,10 +85,9 @@ def run(
         load_config(config_path(os.environ)),
         where(socket),
         os.environ,
-        quiet=quiet,
-        report=None if json_to is None else _report(json_to),
     )
-    return run_wrapped(plan)
+    report = None if json_to is None else _report(json_to)
+    return run_wrapped(plan, Voice(quiet=quiet, report=report))
 
 
 def _report(target: str) -> TextIO:

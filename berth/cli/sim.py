@@ -17,8 +17,8 @@ def claim(
     sim: Annotated[str | None, typer.Option("--sim", help="[env: BERTH_SIM_DIR]")] = None,
 ) -> None:
     """Claim memory for this process, then become the command: a real engine takes part."""
-    from berth.sim.claims import Claim, sim_folder  # noqa: PLC0415
-    from berth.sim.exec import become  # noqa: PLC0415
+    from berth.sim.claims import Claim, sim_folder
+    from berth.sim.exec import become
 
     Claim(sim_folder(sim), card).set(mib)
     become(command)

@@ -12,6 +12,6 @@ def status(format_: FormatOption = Format.TEXT, socket: SocketOption = None) -> 
     if format_ is Format.JSON:
         print(json.dumps(shown))
         return
-    from berth.cli.render import render_status  # noqa: PLC0415 -- rich costs 20 ms
+    from berth.cli.render import render_status
 
     render_status(shown)

@@ -54,6 +54,6 @@ def parse_sleeping(body: bytes) -> bool:
 
 
 def parse_deferred(body: bytes) -> int:
-    """Read from the answer of /metrics how many requests wait for a slot; 0 where it is not told."""
+    """Read from the answer of /metrics how many requests wait for a slot; 0 where not told."""
     found = _DEFERRED.search(body.decode(errors="replace"))
     return 0 if found is None else int(float(found[1]))

@@ -69,7 +69,6 @@ def fork_child(command: Sequence[str], directory: str | None) -> Child:
     os.close(error_write)
     with suppress(OSError):  # the child does the same; whoever is first
         os.setpgid(pid, pid)
-    os.set_inheritable(go_write, False)
     return Child(pid=pid, errors=error_read, _go=go_write)
 
 
@@ -92,7 +91,7 @@ def _become(
         # The command inherits what the wrapper was started with, less what Python changed.
         for number, handler in {**before, **dict.fromkeys(_PYTHONS_OWN, signal.SIG_DFL)}.items():
             signal.signal(number, handler)
-        os.execvp(command[0], list(command))
+        os.execvp(command[0], list(command))  # noqa: S606 -- the command is what was asked for
     except FileNotFoundError as error:
         status = Exit.NOT_THERE
         _complain(errors, command, error)

@@ -264,7 +264,7 @@ def _on_given(steps: Steps, event: LeaseGiven) -> None:
 
 
 def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
-    """Return the variable that shows the command its cards only, where it is Berth's to set (M3)."""
+    """Return the variable that shows the command its cards only, if Berth is to set it (M3)."""
     vendor = event.cards[0].vendor if event.cards else ""
     variable = "ROCR_VISIBLE_DEVICES" if vendor == "amd" else "CUDA_VISIBLE_DEVICES"
     uuids = [card.uuid for card in event.cards]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from berth.client import berthd_listens
 from berth.config import Config, EngineTable
@@ -49,9 +49,6 @@ def plan_run(
     config: Config,
     socket: Path,
     environ: Mapping[str, str],
-    *,
-    quiet: bool = False,
-    report: TextIO | None = None,
 ) -> RunPlan:
     """Return what a run needs. A flag comes before NAME's `[[engine]]` entry, that before defaults.
 
@@ -90,8 +87,6 @@ def plan_run(
         slots_url=slots,
         unload_url=unload,
         engine_key=None if flags.key_file is None else _read_key(flags.key_file),
-        quiet=quiet,
-        report=report,
     )
 
 

@@ -110,8 +110,8 @@ class Running:
 class Leftovers:
     """The command has ended with `status`, and left processes behind (R9).
 
-    `look_at`: when what they hold is looked at next; once they are `killed`, when the wrapper leaves
-    them to the reading.
+    `look_at`: when what they hold is looked at next; once they are `killed`, when the wrapper
+    leaves them to the reading.
     """
 
     lease: str | None

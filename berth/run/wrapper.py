@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, TextIO, assert_never
 
 import psutil
@@ -73,14 +74,20 @@ class RunPlan:
     slots_url: str | None = None
     unload_url: str | None = None
     engine_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """How a run speaks to the person at the terminal, and to a program (`report`, `--json`)."""
+
     quiet: bool = False
     report: TextIO | None = None
 
 
-def run(plan: RunPlan) -> int:
+def run(plan: RunPlan, voice: Voice) -> int:
     """Run a command under a lease. Return the status to exit with."""
     child = fork_child(plan.command, plan.directory)  # before anything has a thread or a socket
-    return _Wrapper(plan, child).loop()
+    return _Wrapper(plan, voice, child).loop()
 
 
 def _now() -> Instant:
@@ -90,8 +97,9 @@ def _now() -> Instant:
 class _Wrapper:
     """One run, at work."""
 
-    def __init__(self, plan: RunPlan, child: Child) -> None:
+    def __init__(self, plan: RunPlan, voice: Voice, child: Child) -> None:
         self._plan = plan
+        self._voice = voice
         self._child = child
         self._run: Run = begin(plan.options, _now())
         self._terminal = Terminal()
@@ -106,7 +114,7 @@ class _Wrapper:
         """Have every signal turn up in a pipe, to be handled in order and in one place."""
         signal.set_wakeup_fd(self._signals_write, warn_on_full_buffer=False)
         for number in (*_PASSED_ON, signal.SIGCHLD):
-            signal.signal(number, lambda number, frame: None)
+            signal.signal(number, _noted_in_the_pipe)
 
     def loop(self) -> int:
         """Go on until the core says to leave."""
@@ -166,7 +174,7 @@ class _Wrapper:
 
     # --- what is done -----------------------------------------------------------------------
 
-    def _do(self, effect: RunEffect) -> None:  # noqa: C901, PLR0912 -- one line an effect
+    def _do(self, effect: RunEffect) -> None:
         match effect:
             case SendRequest():
                 self._send("lease.request", {**self._plan.terms, "waited_s": effect.waited})
@@ -252,16 +260,21 @@ class _Wrapper:
             self._hear(ChildFailed(status=status, why=why))
 
     def _say(self, effect: Say) -> None:
-        report = self._plan.report
+        report = self._voice.report
         if report is not None:
             line = {"event": effect.kind, "text": effect.text, **effect.facts}
             with suppress(OSError):
                 report.write(json.dumps(line) + "\n")
                 report.flush()
-        if effect.refusal or not self._plan.quiet:
+        if effect.refusal or not self._voice.quiet:
             with suppress(OSError):
                 sys.stderr.write(f"berth: {effect.text}\n")
                 sys.stderr.flush()
+
+
+def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the signal's number is in the wake-up pipe already."""
+    del number, frame
 
 
 def _signal_tree(number: int) -> None:

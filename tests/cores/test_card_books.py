@@ -102,7 +102,7 @@ def test_driver_free_is_what_it_shows_less_what_is_promised() -> None:
 
 
 def test_released_lease_counts_its_ask_until_a_later_reading() -> None:
-    """B3: a reading taken before the release shows nothing of it, even when it shows little used."""
+    """B3: a reading from before the release shows nothing of it, even if it shows little used."""
     card = Played(total=1000)
     card.asks("a", 400)
     card.started("a")
@@ -137,7 +137,7 @@ def test_reading_begun_before_the_release_frees_nothing() -> None:
 
 
 def test_memory_that_nobody_explains_any_more_keeps_a_released_lease() -> None:
-    """B3: the process row is gone but the memory is not; 64 MiB more than at the grant are allowed."""
+    """B3: the process row is gone, the memory is not; 64 MiB more than at the grant are allowed."""
     card = Played(total=1000)
     card.runs("a", 400)
     card.later(1)
@@ -176,7 +176,7 @@ def test_whole_card_counts_as_all_that_is_left() -> None:
 
 
 def test_whole_card_waits_for_a_squatter_but_not_for_an_allowed_process() -> None:
-    """B4: more than 1 GiB of a process that is not on the allow list keeps a card from being whole."""
+    """B4: more than 1 GiB of a process not on the allow list keeps a card from being whole."""
     card = Played(total=10000)
     card.uses("python", 1025)
     card.read()

@@ -158,7 +158,7 @@ class CardMachine(RuleBasedStateMachine):
 
     def released(self) -> list[str]:
         """Return the engines whose memory lingers after their release."""
-        over = [l.name for l in self.card.card.leases if isinstance(l, Releasing | Stuck)]
+        over = [one.name for one in self.card.card.leases if isinstance(one, Releasing | Stuck)]
         return [name for name in over if self.card.engines[name].uses is not None]
 
     def holders(self) -> list[str]:
@@ -229,7 +229,7 @@ class CardMachine(RuleBasedStateMachine):
                 assert lease.order.value == "stop" or lease.wanted_by in waiting
 
     def teardown(self) -> None:
-        """Once nobody asks any more and holders finish, everybody who waits is served or refused."""
+        """Once nobody asks any more and holders finish, everybody is served or refused."""
         self.card.readable_again()
         for _ in range(60):
             if not self.card.card.queue:

@@ -13,6 +13,7 @@ is there to be read. `#` starts a comment.
 from collections.abc import Callable, Iterator
 
 from berth.actors.card.messages import CardEffect, SetPace
+from berth.actors.card.state import Settings
 from berth.actors.journal.messages import Happened, Record
 from berth.actors.node.inbox import (
     CallDone,
@@ -25,7 +26,6 @@ from berth.actors.node.inbox import (
     RequestStands,
 )
 from berth.actors.trees.messages import EndTree, ForgetTree, WakeHolder, WatchTree
-from berth.actors.card.state import Settings
 from berth.ids import RequestId, lease_of
 from berth.readings import Unknown
 from berth.units import MiB, Seconds, show_duration
@@ -96,7 +96,7 @@ class _Player:
         for rider in record.then:
             yield from self._render_one(rider)
 
-    def _render_one(self, effect: CardEffect) -> Iterator[str]:  # noqa: C901 -- one line a message
+    def _render_one(self, effect: CardEffect) -> Iterator[str]:
         match effect:
             case RequestGranted():
                 yield f"{self._who(effect.request)} is granted {effect.card.name}"

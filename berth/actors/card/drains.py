@@ -62,6 +62,7 @@ def order_away(
     wanted_by: Waiter | None = None,
     at_once: bool = False,
 ) -> None:
+    """Order a holder to give its lease back."""
     draining = Draining(
         held=next_order(lease),
         order=order,

@@ -116,10 +116,8 @@ def _note(card: Card, lease: Lease, now: Instant) -> str | None:
         case Releasing():
             return f"said it released {_ago(lease.released, now)} ago"
         case Stuck():
-            return (
-                f"said it released {_ago(lease.released, now)} ago, but {card.name} still shows it; "
-                f"way out: berth reclaim {lease.name}"
-            )
+            said = f"said it released {_ago(lease.released, now)} ago"
+            return f"{said}, but {card.name} still shows it; way out: berth reclaim {lease.name}"
         case _:
             return None
 

@@ -179,7 +179,7 @@ def _numbered(entry: Happened, seq: int, wall: float) -> EventMessage:
 
 
 def timestamp(wall: float) -> str:
-    """Return a wall time as events carry it: UTC, to the millisecond, `2026-11-30T12:00:00.000Z`."""
+    """Return a wall time as events carry it: `2026-11-30T12:00:00.000Z`."""
     moment = datetime.fromtimestamp(wall, tz=UTC)
     return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 

@@ -101,7 +101,7 @@ def _other_version(message_id: str, version: object) -> BadRequest:
     return BadRequest(message_id, Code.BAD_REQUEST, message, "update the older of the two")
 
 
-def _translate(op: AnyOp, peer: ProcessId) -> ClientOp:  # noqa: C901 -- one line an operation
+def _translate(op: AnyOp, peer: ProcessId) -> ClientOp:
     match op:
         case HelloOp():
             return SayHello()

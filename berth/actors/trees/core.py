@@ -38,7 +38,7 @@ LOOK_EVERY: Final = Seconds(2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """One holder under watch. `kill_at`: its tree is being ended, and this is when grace is over."""
+    """One holder under watch. `kill_at`: its tree is being ended, and then its grace is over."""
 
     asked: WatchTree
     cards: tuple[CardName, ...]
