@@ -9,12 +9,12 @@ import socket as sockets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TextIO
 
+import msgspec
 import pykka
 
 from berth import __version__
@@ -52,14 +52,13 @@ STOP_WITHIN: Final = Seconds(5.0)
 JOURNAL_NAME: Final = "journal.sqlite3"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonOptions:
+class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What berthd is started with."""
 
     socket: Path
     state: Path
     cards: tuple[CardSpec, ...]
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = msgspec.field(default_factory=Settings)
 
 
 def now() -> Instant:

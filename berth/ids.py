@@ -1,7 +1,8 @@
 """The names things go by: cards, requests, leases, processes, connections."""
 
-from dataclasses import dataclass
 from typing import NewType
+
+import msgspec
 
 CardName = NewType("CardName", str)
 """`gpu0`, `gpu1` …, or a PCI address for a card that was inside a VM at start-up."""
@@ -22,8 +23,7 @@ Key = NewType("Key", str)
 """A client's own secret for one request; sent again, it finds the same request or lease."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ProcessId:
+class ProcessId(msgspec.Struct, frozen=True, order=True):
     """A process that no other can be mistaken for.
 
     `start` is the kernel's start time in clock ticks since boot (`/proc/<pid>/stat`, field 22):

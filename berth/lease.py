@@ -16,9 +16,11 @@ books, whatever its engine says. After a restart of berthd a lease is `Detached`
 attaches again or its process is gone.
 """
 
-from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.errors import BerthBug
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
@@ -40,8 +42,7 @@ class Priority(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class WholeCard:
+class WholeCard(msgspec.Struct, frozen=True):
     """An ask for all that a card can hand out."""
 
 
@@ -49,8 +50,7 @@ WHOLE_CARD: Final = WholeCard()
 Ask: TypeAlias = MiB | WholeCard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for, the same for the life of a request and its lease.
 
     `boundary`: the engine can say when nothing is in flight, so it may be asked to stop there; a
@@ -101,8 +101,7 @@ class DrainPhase(StrEnum):
     """berthd is stopping the tree. Late: it counts as released, and the reading decides."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What every lease carries from state to state.
 
     `holder` is the process that asked (None: a person's hold), `members` its tree as last seen,
@@ -122,8 +121,7 @@ class Held:
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
+class _State(msgspec.Struct, frozen=True, kw_only=True):
     """A lease in one of its states: what it carries, and what only that state has."""
 
     held: Held
@@ -141,30 +139,26 @@ class _State:
         return self.held.terms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granted(_State):
+class Granted(_State, frozen=True, kw_only=True):
     """Told to start. Taken back when it has not by `start_by`."""
 
     start_by: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starting(_State):
+class Starting(_State, frozen=True, kw_only=True):
     """Its command runs and loads. From `ready_by` on it counts as ready."""
 
     ready_by: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running(_State):
+class Running(_State, frozen=True, kw_only=True):
     """At work since `ready`. `served`: it has answered a request."""
 
     ready: Instant
     served: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draining(_State):
+class Draining(_State, frozen=True, kw_only=True):
     """Asked to finish and give the card back; `wanted_by` is who asks, None for a person's stop."""
 
     order: Order
@@ -175,8 +169,7 @@ class Draining(_State):
     before: "Starting | Running"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping(_State):
+class Keeping(_State, frozen=True, kw_only=True):
     """Told to run on, because nobody waits any more. It may have passed its boundary already."""
 
     hear_by: Instant
@@ -184,23 +177,20 @@ class Keeping(_State):
     before: "Starting | Running"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Releasing(_State):
+class Releasing(_State, frozen=True, kw_only=True):
     """Its holder says it gave the memory back. The next reading taken after `released` tells."""
 
     released: Instant
     free_by: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stuck(_State):
+class Stuck(_State, frozen=True, kw_only=True):
     """Released, but the card still shows its memory. Counted until the card shows it free."""
 
     released: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detached(_State):
+class Detached(_State, frozen=True, kw_only=True):
     """Held by a living process that has said nothing since berthd started.
 
     `order` is what it had been told before, if anything.
@@ -214,8 +204,7 @@ Alive: TypeAlias = Granted | Starting | Running | Draining | Keeping | Detached
 """A lease whose memory its holder may still use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True):
     """One change a lease may go through."""
 
     before: type[Lease]

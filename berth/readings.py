@@ -3,9 +3,10 @@
 An unknown is `Unmeasured`, a type of its own: never 0, never None in arithmetic, never NaN.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+import msgspec
 
 from berth.ids import CardName, ProcessId
 from berth.units import Instant, MiB
@@ -28,8 +29,7 @@ class Unknown(StrEnum):
     ASLEEP = "asleep"
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(msgspec.Struct, frozen=True):
     """A figure, or a whole card, that nobody knows. `detail` is the driver's own words."""
 
     why: Unknown
@@ -42,8 +42,7 @@ NOT_READ_YET: Final = Unmeasured(Unknown.NOT_READ_YET)
 Figure: TypeAlias = float | Unmeasured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardIdentity:
+class CardIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Which card this is, fixed while berthd runs.
 
     Leases, journal and learned sizes go by `key` (the UUID; without one the PCI address);
@@ -63,8 +62,7 @@ class CardIdentity:
         return self.uuid or self.pci or self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuProcess:
+class GpuProcess(msgspec.Struct, frozen=True, kw_only=True):
     """One process on one card: the driver's row, and who it is.
 
     `ancestors` are its parents up to init, nearest first. `scope` is the `berth-….scope` that it
@@ -78,8 +76,7 @@ class GpuProcess:
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Load and heat, for people."""
 
     utilisation_pct: Figure = UNTOLD
@@ -89,8 +86,7 @@ class Health:
     fan_pct: Figure = UNTOLD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """One look at a card.
 
     `taken` is when the look began: only memory freed before it can be missing from it. `used`
@@ -102,7 +98,7 @@ class Reading:
     used: MiB
     reserved: MiB = MiB(0)
     processes: tuple[GpuProcess, ...] = ()
-    health: Health = field(default_factory=Health)
+    health: Health = msgspec.field(default_factory=Health)
 
     @property
     def free(self) -> MiB:

@@ -3,8 +3,9 @@
 The card's core makes these; status, run, refusals and the socket all show the same ones.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from berth.units import Seconds, show_duration
 
@@ -31,8 +32,7 @@ class How(StrEnum):
     NO_JOURNAL = "no_journal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocker:
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody or something in a waiter's way.
 
     `who` is a name, `ref` the lease, request or card it belongs to, `left` how long it still

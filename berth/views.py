@@ -4,11 +4,10 @@ Field names are the wire's (docs/protocol.md): fields may be added, never lost o
 are seconds, memory is MiB, an absent or unmeasured figure is null.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardView:
+class CardView(msgspec.Struct, frozen=True, kw_only=True):
     """One card."""
 
     card: str
@@ -34,8 +33,7 @@ class CardView:
     clamped_mib: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseView:
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     """One lease on one card; a lease on several is a row on each."""
 
     lease: str
@@ -57,8 +55,7 @@ class LeaseView:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockerView:
+class BlockerView(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody in a waiter's way."""
 
     who: str
@@ -67,8 +64,7 @@ class BlockerView:
     ref: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaiterView:
+class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
     """One request that waits on one card."""
 
     request: str
@@ -87,8 +83,7 @@ class WaiterView:
     eta_of: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StowawayView:
+class StowawayView(msgspec.Struct, frozen=True, kw_only=True):
     """A GPU process without a lease. `squatter`: it keeps the card from counting as free."""
 
     card: str
@@ -99,8 +94,7 @@ class StowawayView:
     squatter: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardStatus:
+class CardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """All that is on one card."""
 
     card: CardView
@@ -109,8 +103,7 @@ class CardStatus:
     stowaways: tuple[StowawayView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """The berthd that answers."""
 
     name: str
@@ -119,8 +112,7 @@ class NodeView:
     uptime_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(msgspec.Struct, frozen=True, kw_only=True):
     """A node: its cards, who holds, who waits and why."""
 
     v: int

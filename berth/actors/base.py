@@ -12,10 +12,10 @@ import traceback
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import msgspec
 import pykka
 
 from berth.units import Instant
@@ -30,8 +30,7 @@ STORY_LENGTH: Final = 200
 Clock = Callable[[], Instant]
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True):
     """From the supervisor: do you still handle messages? The base class answers."""
 
 
@@ -84,8 +83,7 @@ class Slot(Generic[M]):
             self.dead_letters += 1
 
 
-@dataclass(frozen=True, slots=True)
-class ActorDied:
+class ActorDied(msgspec.Struct, frozen=True):
     """From an actor that failed, to the supervisor: what broke it, and what it had decided."""
 
     role: str
@@ -95,8 +93,7 @@ class ActorDied:
     story: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pong:
+class Pong(msgspec.Struct, frozen=True):
     """From an actor, to the supervisor: I do."""
 
     role: str
@@ -121,7 +118,7 @@ class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
         super().__init__()
         self.role = role
         self.state = state
-        self.story: deque[str] = deque(maxlen=STORY_LENGTH)
+        self._story: deque[tuple[Instant, object, tuple[object, ...]]] = deque(maxlen=STORY_LENGTH)
         self._decide = decide
         self._clock = clock
         self._supervisor = supervisor
@@ -149,10 +146,10 @@ class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
     def hear(self, message: M) -> None:
         """Take one event through the core."""
         now = self._clock()
-        state, effects = self._decide(self.state, message, now)
-        self.state = state
-        if effects:
-            self.story.append(f"{now:.3f} {message!r} -> {effects!r}")
+        before = self.state
+        self.state, effects = self._decide(before, message, now)
+        if self.state is not before:  # what changes nothing (a status) is no part of the story
+            self._story.append((now, message, effects))
         for effect in effects:
             self.perform(effect)
 
@@ -181,6 +178,5 @@ class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
         self.end()
 
     def _report(self, cause: str) -> None:
-        self._supervisor.tell(
-            ActorDied(self.role, self._incarnation, cause, self._event, tuple(self.story))
-        )
+        story = tuple(f"{now:.3f} {event!r} -> {told!r}" for now, event, told in self._story)
+        self._supervisor.tell(ActorDied(self.role, self._incarnation, cause, self._event, story))

@@ -1,6 +1,6 @@
 """`berth sim`: simulated engines and claims."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ def _parse_seconds(given: str | float) -> float:
     return duration(given) if isinstance(given, str) else given
 
 
-def _seconds(flag: str, help_: str) -> Any:  # typer's own return type
+def _seconds(flag: str, help_: str) -> object:
     return typer.Option(flag, parser=_parse_seconds, metavar="S", help=help_)
 
 
@@ -49,9 +49,9 @@ def engine(
         float, _seconds("--cut-after", "from SIGTERM to the cut of a stream in flight")
     ] = 1.0,
     load_s: Annotated[float, _seconds("--load-s", "how long it loads")] = 0.0,
-    run_s: Annotated[float | None, _seconds("--run-s", "ends by itself so long after")] = None,
+    run_s: Annotated[float | None, _seconds("--run-s", "how long it runs once loaded")] = None,
     crash_after: Annotated[
-        float | None, _seconds("--crash-after", "dies so long after its start")
+        float | None, _seconds("--crash-after", "exits 1 that long after its start")
     ] = None,
     release_lag: Annotated[
         float, _seconds("--release-lag", "how long its memory outlives it")
@@ -60,12 +60,16 @@ def engine(
         bool, typer.Option("--double-fork", help="a stray worker has the memory, and stays")
     ] = False,
     lie_on_unload: Annotated[
-        bool, typer.Option("--lie-on-unload", help="says that it unloads, and keeps all")
+        bool, typer.Option("--lie-on-unload", help="says that it unloaded, and keeps all")
     ] = False,
-    ignore_sigterm: Annotated[bool, typer.Option("--ignore-sigterm")] = False,
+    ignore_sigterm: Annotated[
+        bool, typer.Option("--ignore-sigterm", help="SIGTERM does nothing; to the stray worker too")
+    ] = False,
     hang_slots: Annotated[bool, typer.Option("--hang-slots", help="never answers /slots")] = False,
-    leak: Annotated[int, typer.Option(min=0, metavar="MIB", help="grows so by request")] = 0,
-    oom: Annotated[bool, typer.Option("--oom", help="fails when the card is overfull")] = False,
+    leak: Annotated[int, typer.Option(min=0, metavar="MIB", help="grows by it each request")] = 0,
+    oom: Annotated[
+        bool, typer.Option("--oom", help="fails, loaded, when the card is overfull")
+    ] = False,
     residual: Annotated[
         int, typer.Option(min=0, metavar="MIB", help="kept by an unload that does not end it")
     ] = 0,

@@ -7,7 +7,6 @@ first.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -24,8 +23,7 @@ class _Props(msgspec.Struct):
     is_sleeping: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
+class Slots(msgspec.Struct, frozen=True):
     """What /slots shows: how many are at work, and whether any ever was."""
 
     processing: int

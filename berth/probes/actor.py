@@ -4,10 +4,11 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Final, assert_never
+
+import msgspec
 
 from berth.actors.base import ActorDied, Address, BerthActor, Clock, Pong
 from berth.actors.card.messages import CardInbox, CardRead, CardUnread
@@ -28,8 +29,7 @@ from berth.readings import Look
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-@dataclass(slots=True)
-class _Worker:
+class _Worker(msgspec.Struct):
     """A running worker and berthd's end of its pipe."""
 
     number: int

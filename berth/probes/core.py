@@ -11,8 +11,10 @@ call into a driver has 4 s. One that ends by itself is replaced too, after a pau
 ignored: it has another number.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.messages import CardRead, CardUnread, SetPace
 from berth.probes.messages import (
@@ -38,22 +40,19 @@ FIRST_PAUSE: Final = Seconds(1.0)
 LONGEST_PAUSE: Final = Seconds(30.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
+class Idle(msgspec.Struct, frozen=True, kw_only=True):
     """No worker runs."""
 
     start_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looking:
+class Looking(msgspec.Struct, frozen=True, kw_only=True):
     """A worker runs."""
 
     hear_by: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """The watch over one card. `worker` numbers the workers so far, `pause` is the next pause."""
 
     pace: Seconds = SLOW

@@ -1,53 +1,48 @@
 """What a probe hears and says."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.card.messages import CardRead, CardUnread, SetPace
 from berth.readings import Look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSaw:
+class WorkerSaw(msgspec.Struct, frozen=True, kw_only=True):
     """From the worker's pipe: a look at the card. `worker` tells which worker's it is."""
 
     worker: int
     look: Look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerEnded:
+class WorkerEnded(msgspec.Struct, frozen=True, kw_only=True):
     """From the worker's pipe: the worker is gone."""
 
     worker: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTick:
+class ProbeTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 
 ProbeInbox: TypeAlias = WorkerSaw | WorkerEnded | SetPace | ProbeTick
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartWorker:
+class StartWorker(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: start worker number `worker` at that pace."""
 
     worker: int
     pace: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KillWorker:
+class KillWorker(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: SIGKILL that worker."""
 
     worker: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaceWorker:
+class PaceWorker(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: tell that worker how often to look; it looks at once."""
 
     worker: int

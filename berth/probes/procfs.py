@@ -7,9 +7,10 @@ function takes the root of proc, so that a test can hand it a tree of its own.
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from berth.ids import ProcessId
 
@@ -19,8 +20,7 @@ _MAX_DEPTH: Final = 64
 _COMM_LENGTH: Final = 15
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFacts:
+class ProcessFacts(msgspec.Struct, frozen=True):
     """One process: who it is, its parent's pid, its short name; `dead` for a zombie."""
 
     process: ProcessId
@@ -33,7 +33,7 @@ def read_process(pid: int, proc: Path = PROC) -> ProcessFacts | None:
     """Return the facts of a process, None when there is none of that pid."""
     try:
         with open(f"{proc}/{pid}/stat", "rb", buffering=0) as stat:  # noqa: PTH123 -- 3x faster
-            text = stat.read(1024)
+            text = stat.read(4096)
     except OSError:
         return None
     # The name stands in parentheses and may hold any of them: fields count from the last one.
@@ -121,8 +121,7 @@ def all_pids(proc: Path = PROC) -> Iterator[int]:
     return (int(name) for name in os.listdir(proc) if name.isdecimal())  # noqa: PTH208 -- 2x faster
 
 
-@dataclass(slots=True)
-class ProcessTable:
+class ProcessTable(msgspec.Struct):
     """The process table, read incrementally: only what is new is looked at.
 
     A pid that was handed out again has another inode in /proc, so it counts as new. Parents are
@@ -131,7 +130,7 @@ class ProcessTable:
     """
 
     proc: Path = PROC
-    _known: dict[int, tuple[int, ProcessId, int]] = field(default_factory=dict)
+    _known: dict[int, tuple[int, ProcessId, int]] = msgspec.field(default_factory=dict)
 
     def look(self) -> None:
         """Bring the table up to date."""

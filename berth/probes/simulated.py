@@ -13,7 +13,6 @@ import os
 import time
 import tomllib
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -116,8 +115,7 @@ def simulated_cards(folder: Path) -> tuple[SimulatedCard, ...]:
     return tuple(specs)
 
 
-@dataclass(slots=True)
-class _Claim:
+class _Claim(msgspec.Struct):
     """A claim under watch: who claims, and the last figure that could be read."""
 
     process: ProcessId

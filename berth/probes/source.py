@@ -1,7 +1,8 @@
 """What a driver is to Berth: something that can be looked at, in a process of its own."""
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+import msgspec
 
 from berth.readings import CardIdentity, Look
 
@@ -16,8 +17,7 @@ class Source(Protocol):
         """Give the driver back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedCard:
+class SimulatedCard(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated card: the folder that declares it, and its place in the file."""
 
     folder: str

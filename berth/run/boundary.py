@@ -1,15 +1,11 @@
-"""Reads an engine's boundary and calls its unload URL, in a thread of its own.
+"""One read of an engine's boundary, one call of its unload URL.
 
 A read that times out is busy: llama-server answers /slots between two batches of a long prompt.
 Refused, an error status, or no JSON is unreadable.
 """
 
 import http.client
-import os
-import threading
-from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from berth.engines.llama import parse_deferred, parse_sleeping, parse_slots
@@ -19,8 +15,6 @@ READ_WITHIN: Final = 5.0
 UNLOAD_WITHIN: Final = 30.0
 _LONGEST_ANSWER: Final = 4 << 20  # bytes; /slots of a server with many slots and a long context
 _OK: Final = range(200, 300)
-
-Outcome: TypeAlias = BoundaryRead | UnloadAnswered
 
 
 class HttpFailed(Exception):  # noqa: N818 -- an answer that is none
@@ -110,47 +104,3 @@ def post_unload(url: str, key: str | None = None) -> UnloadAnswered:
     except HttpFailed as error:
         return UnloadAnswered(ok=False, detail=str(error))
     return UnloadAnswered(ok=True)
-
-
-class Caller:
-    """Makes the calls one after the other in a thread, so that the wrapper never waits for one."""
-
-    def __init__(self, slots: Slots | None, unload: str | None, key: str | None) -> None:
-        self._slots = slots
-        self._unload = unload
-        self._key = key
-        self._wanted: SimpleQueue[Callable[[], Outcome]] = SimpleQueue()
-        self._done: SimpleQueue[Outcome] = SimpleQueue()
-        self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._started = False
-
-    def read(self) -> None:
-        """Read the boundary; the outcome is taken by `outcomes`."""
-        if self._slots is not None:
-            self._call(self._slots.read)
-
-    def unload(self) -> None:
-        """Call the unload URL; the outcome is taken by `outcomes`."""
-        url = self._unload
-        if url is not None:
-            self._call(lambda: post_unload(url, self._key))
-
-    def _call(self, wanted: Callable[[], Outcome]) -> None:
-        if not self._started:
-            self._started = True
-            threading.Thread(target=self._run, name="engine calls", daemon=True).start()
-        self._wanted.put(wanted)
-
-    def _run(self) -> None:
-        while True:
-            outcome = self._wanted.get()()
-            self._done.put(outcome)
-            os.eventfd_write(self.fd, 1)
-
-    def outcomes(self) -> list[Outcome]:
-        """Return what has come back since."""
-        os.eventfd_read(self.fd)
-        found = []
-        while not self._done.empty():
-            found.append(self._done.get())
-        return found

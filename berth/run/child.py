@@ -10,8 +10,9 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, NoReturn
+
+import msgspec
 
 from berth.errors import Exit
 from berth.parentage import adopt_orphans, die_with_parent
@@ -27,8 +28,7 @@ _TTY_SIGNALS: Final = (
 _PYTHONS_OWN: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-@dataclass(slots=True)
-class Child:
+class Child(msgspec.Struct):
     """The waiting child, then the command. `pid` is also its process group.
 
     `errors` reads end-of-file once the command was executed, else a line that says why not.

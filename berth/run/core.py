@@ -30,13 +30,22 @@ that, the command runs unprotected after 10 s of trying (at once when no berthd 
 is refused with --fail-closed. A running command is never touched because berthd is away.
 """
 
-from dataclasses import replace
 from typing import Final, TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from berth.errors import Exit
+from berth.run.asking import on_away_too_long, on_given, on_queued, on_refused
 from berth.run.drain import Steps, on_boundary, on_order, on_passed, on_unloaded
+from berth.run.ending import (
+    SIGNAL_BASE,
+    end,
+    end_leftovers,
+    on_exited,
+    on_leftovers_passed,
+    on_shown,
+)
 from berth.run.messages import (
-    AskShown,
     Attached,
     BoundaryRead,
     ChildExited,
@@ -65,15 +74,9 @@ from berth.run.messages import (
     SignalGroup,
     Signalled,
     SignalTree,
-    StartChild,
     UnloadAnswered,
 )
 from berth.run.state import (
-    DIE_WITHIN,
-    KILL,
-    LEAVE_WITHIN,
-    LOOK_AT_LEFTOVERS,
-    TERM,
     TRY_FOR,
     Asking,
     Drain,
@@ -88,9 +91,8 @@ from berth.run.state import (
     ToBoundary,
     Unloading,
 )
-from berth.units import Instant, Seconds, after, show_duration, since
+from berth.units import Instant, Seconds, after, since
 
-SIGNAL_BASE: Final = 128
 _INTERRUPT: Final = 2
 _LOOK_AT_LEAST_EVERY: Final = Seconds(1.0)
 
@@ -117,30 +119,30 @@ def _take(steps: Steps, event: RunEvent) -> None:
             if steps.run.away_since is None:
                 steps.run = replace(steps.run, away_since=steps.now)
         case Queued():
-            _on_queued(steps, event)
+            on_queued(steps, event)
         case LeaseGiven():
-            _on_given(steps, event)
+            on_given(steps, event)
         case Refused():
-            _on_refused(steps, event)
+            on_refused(steps, event)
         case Attached():
             _on_attached(steps, event)
         case ReleaseHeard():
             if isinstance(steps.run.phase, Leaving):
                 steps.leave(steps.run.phase.status)
         case LeaseShown():
-            _on_shown(steps, event)
+            on_shown(steps, event)
         case Ordered():
             _on_ordered(steps, event)
         case ChildRuns():
             _on_runs(steps, event)
         case ChildFailed():
             steps.say("failed", event.why, refusal=True)
-            _end(steps, event.status)
+            end(steps, event.status)
         case ChildExited():
-            _on_exited(steps, event)
+            on_exited(steps, event)
         case NoChildren():
             if isinstance(steps.run.phase, Leftovers):
-                _end(steps, steps.run.phase.status)
+                end(steps, steps.run.phase.status)
         case BoundaryRead():
             on_boundary(steps, event)
         case UnloadAnswered():
@@ -210,85 +212,6 @@ def _on_attached(steps: Steps, event: Attached) -> None:
     steps.run = replace(steps.run, phase=replace(phase, lease=event.lease))
 
 
-def _on_away_too_long(steps: Steps, asking: Asking) -> None:
-    """No berthd answers a request that it never heard of: run without a lease, or refuse (R4)."""
-    options = steps.run.options
-    if options.fail_closed:
-        steps.say(
-            "refused",
-            "berthd does not answer, and --fail-closed runs nothing without it",
-            refusal=True,
-        )
-        steps.do(DropChild())
-        steps.leave(Exit.UNAVAILABLE)
-        return
-    del asking
-    steps.say(
-        "unprotected",
-        "berthd does not answer; running without a lease (attach follows)",
-        refusal=True,
-    )
-    steps.run = replace(steps.run, phase=Running(lease=None, started=steps.now))
-    steps.do(StartChild(lease=None, environment={"BERTH_RUN": options.mark}))
-
-
-# --- from asking to running -----------------------------------------------------------------------
-
-
-def _on_queued(steps: Steps, event: Queued) -> None:
-    phase = steps.run.phase
-    if not isinstance(phase, Asking):
-        return
-    news = bool(event.why) and event.why != phase.why
-    steps.run = replace(steps.run, phase=replace(phase, request=event.request, why=event.why))
-    if news:
-        steps.say(
-            "queued",
-            f"waiting for {event.card or 'a card'}, no. {event.position}: {event.why}",
-            request=event.request,
-            position=event.position,
-            why=event.why,
-        )
-
-
-def _on_given(steps: Steps, event: LeaseGiven) -> None:
-    phase = steps.run.phase
-    if not isinstance(phase, Asking):
-        return
-    waited = since(phase.since, steps.now)
-    if phase.why:
-        steps.say("granted", f"granted after {show_duration(waited)}; starting", lease=event.lease)
-    steps.run = replace(steps.run, phase=Running(lease=event.lease, started=steps.now))
-    environment = {"BERTH_RUN": steps.run.options.mark, **_shown_cards(steps.run.options, event)}
-    steps.do(StartChild(lease=event.lease, environment=environment))
-
-
-def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
-    """Return the variable that shows the command its cards only, if Berth is to set it (M3)."""
-    vendor = event.cards[0].vendor if event.cards else ""
-    variable = "ROCR_VISIBLE_DEVICES" if vendor == "amd" else "CUDA_VISIBLE_DEVICES"
-    uuids = [card.uuid for card in event.cards]
-    if not options.names_cards or variable in options.environment_names or not all(uuids):
-        return {}
-    return {variable: ",".join(uuids)}
-
-
-def _on_refused(steps: Steps, event: Refused) -> None:
-    match steps.run.phase:
-        case Asking():
-            steps.say(
-                "refused", f"refused: {event.message} ({event.code})", refusal=True, code=event.code
-            )
-            if event.hint:
-                steps.say("hint", f"  {event.hint}", refusal=True)
-            steps.do(DropChild())
-            steps.leave(Exit.NOT_IN_TIME if event.waited_out else Exit.REFUSED)
-        case Leaving(status=status):
-            steps.leave(status)
-        case Running() | Leftovers() | Over():
-            pass
-
-
 def _on_runs(steps: Steps, event: ChildRuns) -> None:
     phase = steps.run.phase
     if not isinstance(phase, Running):
@@ -300,79 +223,6 @@ def _on_runs(steps: Steps, event: ChildRuns) -> None:
     steps.run = replace(steps.run, phase=running)
     if phase.lease is not None:
         steps.do(SendStarted(lease=phase.lease, scope=event.scope))
-
-
-# --- the end --------------------------------------------------------------------------------------
-
-
-def _on_exited(steps: Steps, event: ChildExited) -> None:
-    phase = steps.run.phase
-    status = _status(steps.run, event)
-    if isinstance(phase, Asking):
-        # Somebody killed the child that waited: there is nothing left to run.
-        if phase.request:
-            steps.do(SendWithdraw(request=phase.request))
-        steps.leave(status)
-        return
-    if not isinstance(phase, Running):
-        return
-    ending = status != 0 or not isinstance(phase.drain, NoDrain)
-    steps.run = replace(
-        steps.run,
-        phase=Leftovers(
-            lease=phase.lease,
-            status=status,
-            ended=steps.now,
-            attempt=phase.attempt,
-            scope=phase.scope,
-            look_at=steps.now,
-        ),
-    )
-    if ending:
-        end_leftovers(steps)
-
-
-def _status(run: Run, event: ChildExited) -> int:
-    """Return what the wrapper exits with (R6)."""
-    if run.signalled_by_berth:
-        return Exit.STOPPED_BY_BERTH
-    if event.signal is not None:
-        return SIGNAL_BASE + event.signal
-    return event.status or 0
-
-
-def end_leftovers(steps: Steps) -> None:
-    """What a failed or ordered-away command left is stopped like the command itself (H3)."""
-    phase = steps.run.phase
-    if isinstance(phase, Leftovers) and phase.kill_at is None and not phase.killed:
-        kill_at = after(steps.now, steps.run.options.grace)
-        steps.run = replace(steps.run, phase=replace(phase, kill_at=kill_at))
-        steps.do(SignalTree(number=TERM))
-
-
-def _on_shown(steps: Steps, event: LeaseShown) -> None:
-    """What is left of a command that ended well keeps its lease only while it holds card memory."""
-    phase = steps.run.phase
-    if not isinstance(phase, Leftovers) or phase.kill_at is not None:
-        return
-    seen_since = event.reading_age < since(phase.ended, steps.now)
-    if event.used_mib == 0 and seen_since:
-        _end(steps, phase.status)
-
-
-def _end(steps: Steps, status: int) -> None:
-    """Nothing is left to hold the card for: give it back, and leave once berthd has heard."""
-    phase = steps.run.phase
-    lease = phase.lease if isinstance(phase, Running | Leftovers) else None
-    if lease is None or steps.run.away_since is not None:
-        steps.leave(status)
-        return
-    attempt = phase.attempt if isinstance(phase, Running | Leftovers) else 0
-    leave_by = after(steps.now, LEAVE_WITHIN)
-    steps.run = replace(steps.run, phase=Leaving(lease=lease, status=status, leave_by=leave_by))
-    if attempt:
-        steps.do(SendWord(lease=lease, attempt=attempt, word="released"))
-    steps.do(SendRelease(lease=lease))
 
 
 # --- orders, signals, time ------------------------------------------------------------------------
@@ -418,33 +268,16 @@ def _on_passed(steps: Steps) -> None:
             away = steps.run.away_since
             allowed = TRY_FOR if steps.run.options.berthd_seen_this_boot else Seconds(0.0)
             if away is not None and not phase.request and since(away, steps.now) >= allowed:
-                _on_away_too_long(steps, phase)
+                on_away_too_long(steps)
         case Running():
             on_passed(steps, phase)
         case Leftovers():
-            _on_leftovers_passed(steps, phase)
+            on_leftovers_passed(steps, phase)
         case Leaving():
             if steps.now >= phase.leave_by:
                 steps.leave(phase.status)
         case Over():
             pass
-
-
-def _on_leftovers_passed(steps: Steps, phase: Leftovers) -> None:
-    if phase.kill_at is not None and steps.now >= phase.kill_at:
-        gone_by = after(steps.now, DIE_WITHIN)
-        doomed = replace(phase, kill_at=None, killed=True, look_at=gone_by)
-        steps.run = replace(steps.run, phase=doomed)
-        steps.do(SignalTree(number=KILL))
-    elif phase.killed and steps.now >= phase.look_at:
-        _end(steps, phase.status)
-    elif phase.kill_at is None and not phase.killed and steps.now >= phase.look_at:
-        later = after(steps.now, LOOK_AT_LEFTOVERS)
-        steps.run = replace(steps.run, phase=replace(phase, look_at=later))
-        if phase.lease is None:
-            steps.leave(phase.status)
-        elif steps.run.away_since is None:
-            steps.do(AskShown(lease=phase.lease))
 
 
 def wake_at(run: Run, now: Instant) -> Instant:

@@ -1,8 +1,10 @@
 """How a command is brought to its boundary and stopped; the steps are those of `core.py`."""
 
 import signal
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.run.messages import (
     BoundaryRead,
@@ -39,13 +41,12 @@ from berth.units import Instant, after, show_duration, since
 _CONTINUE: Final = int(signal.SIGCONT)
 
 
-@dataclass(slots=True)
-class Steps:
+class Steps(msgspec.Struct):
     """Collects what one event changes and does."""
 
     run: Run
     now: Instant
-    effects: list[RunEffect] = field(default_factory=list)
+    effects: list[RunEffect] = msgspec.field(default_factory=list)
 
     def do(self, effect: RunEffect) -> None:
         """Do something."""

@@ -6,6 +6,7 @@ anew.
 """
 
 import itertools
+import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any, Final
 
 import msgspec
 import zmq
-from zmq.utils.monitor import parse_monitor_message
 
 from berth.run.messages import (
     Attached,
@@ -100,7 +100,8 @@ class Link:
     def _comings_and_goings(self) -> list[RunEvent]:
         found: list[RunEvent] = []
         while self._monitor.poll(0):
-            event = parse_monitor_message(self._monitor.recv_multipart())["event"]
+            # A monitor's first frame is the event's number (16 bits) and its value (32 bits).
+            (event,) = struct.unpack_from("=H", self._monitor.recv_multipart()[0])
             self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
             self._heard = time.monotonic()
             found.append(Connected() if self._up else Disconnected())

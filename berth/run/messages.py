@@ -1,27 +1,25 @@
 """What happens to a wrapper, and what it does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+import msgspec
 
 from berth.units import Seconds
 
 # --- what happens -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(msgspec.Struct, frozen=True):
     """The socket reached berthd."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnected:
+class Disconnected(msgspec.Struct, frozen=True):
     """The socket lost berthd, or berthd has been silent for too long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queued:
+class Queued(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: the request waits, for this reason."""
 
     request: str
@@ -30,8 +28,7 @@ class Queued:
     card: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One card of a lease."""
 
     name: str
@@ -39,8 +36,7 @@ class Card:
     vendor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseGiven:
+class LeaseGiven(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: granted."""
 
     lease: str
@@ -48,8 +44,7 @@ class LeaseGiven:
     cards: tuple[Card, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: refused. `waited_out`: because the wait ran out."""
 
     code: str
@@ -58,28 +53,24 @@ class Refused:
     waited_out: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attached:
+class Attached(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: it knows the lease (again), by that id."""
 
     lease: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseHeard:
+class ReleaseHeard(msgspec.Struct, frozen=True):
     """berthd: it knows that the lease was given back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseShown:
+class LeaseShown(msgspec.Struct, frozen=True, kw_only=True):
     """berthd, asked for its status: what the lease's processes hold, by a reading that old."""
 
     used_mib: int | None
     reading_age: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ordered:
+class Ordered(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: do this."""
 
     order: str
@@ -88,31 +79,27 @@ class Ordered:
     at_once: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRuns:
+class ChildRuns(msgspec.Struct, frozen=True, kw_only=True):
     """The command was executed, in the scope of that name if there is one."""
 
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildFailed:
+class ChildFailed(msgspec.Struct, frozen=True, kw_only=True):
     """The command could not be executed; `status` is 127 (not there) or 126 (not executable)."""
 
     status: int
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildExited:
+class ChildExited(msgspec.Struct, frozen=True, kw_only=True):
     """The command ended: its exit status, or the number of the signal that ended it."""
 
     status: int | None = None
     signal: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoChildren:
+class NoChildren(msgspec.Struct, frozen=True):
     """Nothing is left of the command's tree."""
 
 
@@ -125,8 +112,7 @@ class Seen(StrEnum):
     UNREADABLE = "unreadable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryRead:
+class BoundaryRead(msgspec.Struct, frozen=True, kw_only=True):
     """One read of the engine's boundary. `served`: it has answered a request before."""
 
     seen: Seen
@@ -135,23 +121,20 @@ class BoundaryRead:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnloadAnswered:
+class UnloadAnswered(msgspec.Struct, frozen=True, kw_only=True):
     """The unload call came back, well or not."""
 
     ok: bool
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signalled:
+class Signalled(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody signalled the wrapper."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(msgspec.Struct, frozen=True):
     """Time has passed."""
 
 
@@ -179,30 +162,26 @@ RunEvent: TypeAlias = (
 # --- what it does -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRequest:
+class SendRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Ask berthd for the lease (again, with the same key)."""
 
     waited: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendWithdraw:
+class SendWithdraw(msgspec.Struct, frozen=True, kw_only=True):
     """Tell berthd that the request is withdrawn."""
 
     request: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendStarted:
+class SendStarted(msgspec.Struct, frozen=True, kw_only=True):
     """Tell berthd that the command runs."""
 
     lease: str
     scope: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendWord:
+class SendWord(msgspec.Struct, frozen=True, kw_only=True):
     """Answer an order, or tell of the engine."""
 
     lease: str
@@ -211,15 +190,13 @@ class SendWord:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRelease:
+class SendRelease(msgspec.Struct, frozen=True, kw_only=True):
     """Give the lease back."""
 
     lease: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendAttach:
+class SendAttach(msgspec.Struct, frozen=True, kw_only=True):
     """Come back with the lease, None where the command ran without one."""
 
     lease: str | None
@@ -229,59 +206,50 @@ class SendAttach:
     ran_for: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendPong:
+class SendPong(msgspec.Struct, frozen=True, kw_only=True):
     """Answer a ping."""
 
     lease: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskShown:
+class AskShown(msgspec.Struct, frozen=True, kw_only=True):
     """Ask berthd what the lease's processes hold."""
 
     lease: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartChild:
+class StartChild(msgspec.Struct, frozen=True, kw_only=True):
     """Let the waiting child execute the command, with these variables added."""
 
     lease: str | None
     environment: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class DropChild:
+class DropChild(msgspec.Struct, frozen=True):
     """End the waiting child; it never executed anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBoundary:
+class ReadBoundary(msgspec.Struct, frozen=True):
     """Read the engine's boundary once; `BoundaryRead` comes of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostUnload:
+class PostUnload(msgspec.Struct, frozen=True):
     """Call the engine's unload URL; `UnloadAnswered` comes of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalGroup:
+class SignalGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Signal the command's process group."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalTree:
+class SignalTree(msgspec.Struct, frozen=True, kw_only=True):
     """Signal everything below the wrapper."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class Say(msgspec.Struct, frozen=True, kw_only=True):
     """Tell the person at the terminal. `kind` and `facts` are for `--json`."""
 
     kind: str
@@ -290,8 +258,7 @@ class Say:
     refusal: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True, kw_only=True):
     """End the wrapper with that status."""
 
     status: int

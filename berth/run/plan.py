@@ -4,9 +4,10 @@ import os
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from berth.client import berthd_listens
 from berth.config import Config, EngineTable
@@ -19,8 +20,7 @@ from berth.run.wrapper import RunPlan
 from berth.units import Seconds, parse_duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFlags:
+class RunFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of `berth run` as they were typed; None where they were not."""
 
     as_: str | None = None

@@ -1,8 +1,9 @@
 """The state of a wrapper: what it was started with, and how far it is."""
 
 import signal
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+import msgspec
 
 from berth.units import Instant, Seconds
 
@@ -24,8 +25,7 @@ LOOK_AT_LEFTOVERS: Final = Seconds(1.0)
 """How often what a finished command left behind is looked at (R9)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the wrapper was told: its flags, and what of berth.toml they fell back to.
 
     `names_cards`: the person named cards, so the command is shown those only (M3).
@@ -44,8 +44,7 @@ class RunOptions:
     berthd_seen_this_boot: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """It waits for its grant; the child waits to execute."""
 
     since: Instant
@@ -53,8 +52,7 @@ class Asking:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoDrain:
+class NoDrain(msgspec.Struct, frozen=True, kw_only=True):
     """Nobody wants the card back. `read_at`: when the boundary is read next, if it is."""
 
     ready_at: Instant | None = None
@@ -62,8 +60,7 @@ class NoDrain:
     read_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToBoundary:
+class ToBoundary(msgspec.Struct, frozen=True, kw_only=True):
     """Ordered away, and something is or may be in flight."""
 
     order: str
@@ -73,15 +70,13 @@ class ToBoundary:
     unreadable_since: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unloading:
+class Unloading(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing is in flight; the unload URL was called, and the command should end by itself."""
 
     stop_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
+class Stopping(msgspec.Struct, frozen=True, kw_only=True):
     """SIGTERM is out; SIGKILL follows at `kill_at`, None once it is out too (H3)."""
 
     kill_at: Instant | None
@@ -90,8 +85,7 @@ class Stopping:
 Drain: TypeAlias = NoDrain | ToBoundary | Unloading | Stopping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(msgspec.Struct, frozen=True, kw_only=True):
     """The command runs. `lease` None: it runs unprotected. `attempt`: the latest order's number.
 
     `reading`: a read of the boundary is under way; there is never more than one.
@@ -106,8 +100,7 @@ class Running:
     reading: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leftovers:
+class Leftovers(msgspec.Struct, frozen=True, kw_only=True):
     """The command has ended with `status`, and left processes behind (R9).
 
     `look_at`: when what they hold is looked at next; once they are `killed`, when the wrapper
@@ -124,8 +117,7 @@ class Leftovers:
     killed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
+class Leaving(msgspec.Struct, frozen=True, kw_only=True):
     """The lease was given back; berthd must hear it by `leave_by`."""
 
     lease: str
@@ -133,16 +125,14 @@ class Leaving:
     leave_by: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
+class Over(msgspec.Struct, frozen=True):
     """The wrapper has left."""
 
 
 Phase: TypeAlias = Asking | Running | Leftovers | Leaving | Over
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `away_since`: when berthd was last lost, None while it is there."""
 
     options: RunOptions

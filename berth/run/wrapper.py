@@ -1,6 +1,5 @@
 """The wrapper's loop: waits on everything at once, feeds the core, and does what it decides."""
 
-import contextlib
 import json
 import os
 import signal
@@ -8,15 +7,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TextIO, assert_never
 
-import psutil
+import msgspec
 import zmq
 
-from berth.run.boundary import Caller, Slots
+from berth.run.calls import Caller
 from berth.run.child import Child, fork_child, read_errors
 from berth.run.core import begin, decide, wake_at
 from berth.run.link import Link
@@ -49,6 +47,7 @@ from berth.run.messages import (
 from berth.run.scope import make_scope
 from berth.run.state import Leftovers, Over, Run, Running, RunOptions
 from berth.run.terminal import Terminal
+from berth.run.tree import below_this_process, signal_tree
 from berth.units import Instant
 
 _PASSED_ON: Final = (
@@ -61,8 +60,7 @@ _PASSED_ON: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """All that a run needs: the command, the terms as the socket wants them, where berthd is."""
 
     command: Sequence[str]
@@ -76,8 +74,7 @@ class RunPlan:
     engine_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class Voice(msgspec.Struct, frozen=True, kw_only=True):
     """How a run speaks to the person at the terminal, and to a program (`report`, `--json`)."""
 
     quiet: bool = False
@@ -106,8 +103,7 @@ class _Wrapper:
         self._signals, self._signals_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._catch_signals()
         self._link = Link(plan.socket)
-        slots = None if plan.slots_url is None else Slots(plan.slots_url, plan.engine_key)
-        self._caller = Caller(slots, plan.unload_url, plan.engine_key)
+        self._caller = Caller(plan.slots_url, plan.unload_url, plan.engine_key)
         self._status = 0
 
     def _catch_signals(self) -> None:
@@ -206,7 +202,7 @@ class _Wrapper:
                 with suppress(ProcessLookupError):
                     os.killpg(self._child.pid, effect.number)
             case SignalTree():
-                _signal_tree(effect.number)
+                signal_tree(effect.number)
             case Say():
                 self._say(effect)
             case Leave():
@@ -243,7 +239,7 @@ class _Wrapper:
         if isinstance(self._run.phase, Running):
             return [self._child.pid]
         if isinstance(self._run.phase, Leftovers):
-            return [process.pid for process in psutil.Process().children(recursive=True)]
+            return [process.pid for process in below_this_process()]
         return []
 
     def _start(self, effect: StartChild) -> None:
@@ -275,10 +271,3 @@ class _Wrapper:
 def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:
     """Do nothing: the signal's number is in the wake-up pipe already."""
     del number, frame
-
-
-def _signal_tree(number: int) -> None:
-    """Signal everything below this process; psutil compares start times before it signals."""
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.send_signal(number)

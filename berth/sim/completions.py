@@ -1,4 +1,4 @@
-"""Chat and text completions in OpenAI's shapes, streamed or whole, for the kinds that speak them."""
+"""Chat and text completions in OpenAI's shapes, for the kinds that speak them."""
 
 import secrets
 import time
@@ -27,7 +27,7 @@ class _StreamOptions(msgspec.Struct):
 class Asked(msgspec.Struct):
     """The body of a request for a completion, as far as it matters here."""
 
-    model: str = MODEL
+    model: str | None = None
     messages: list[msgspec.Raw] | None = None
     prompt: str | list[msgspec.Raw] | None = None
     stream: bool | None = None
@@ -111,17 +111,13 @@ class Completions:
         self._play = play
         self._extra = extra
 
-    def answer(self, call: Call, *, chat: bool) -> None:
+    def answer(self, call: Call, asked: Asked, *, chat: bool) -> None:
         """Answer one request; cut it as llama-server does when the engine is told to stop.
 
         A stream is then cut at its next ping, an answer that is not streamed never: its client has
         to hang up.
-
-        Raises:
-            ValueError: the request's body is wrong.
         """
-        asked = parse_asked(call.body, chat=chat)
-        shape = Shape(chat=chat, model=asked.model)
+        shape = Shape(chat=chat, model=asked.model or MODEL)
         with self._play.work.flight():
             try:
                 (self._stream if asked.stream else self._whole)(call, asked, shape)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from berth.sim.completions import MODEL, Completions, Facts
+from berth.sim.completions import MODEL, Completions, Facts, parse_asked
 from berth.sim.play import Ending, Play
 from berth.sim.serving import Call
 from berth.sim.work import ClientGone, Slot, Stopped
@@ -111,9 +111,11 @@ class LlamaSite:
 
     def _complete(self, call: Call, *, chat: bool) -> None:
         try:
-            self._completions.answer(call, chat=chat)
+            asked = parse_asked(call.body, chat=chat)
         except ValueError as error:
             _refuse(call, 400, "invalid_request_error", str(error))
+        else:
+            self._completions.answer(call, asked, chat=chat)
 
     def _unload(self, call: Call) -> None:
         """Free the memory and end, whatever is in flight; or only say so."""

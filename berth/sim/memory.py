@@ -23,6 +23,7 @@ class Memory:
         self._claim = Claim(folder, card, keeper)
         self._kept = keeper is not None
         self._held = 0
+        self._released = False
         self._lock = threading.Lock()
         if keeper is not None:
             self._begin(keeper)
@@ -44,14 +45,14 @@ class Memory:
     def grow(self, mib: int) -> None:
         """Hold that many MiB more, unless all was given back already."""
         with self._lock:
-            if mib and self._held:
+            if mib and not self._released:
                 self._held += mib
                 self._claim.set(self._held)
 
     def release(self) -> None:
         """Give it all back; what another process keeps stays as it is."""
         with self._lock:
-            self._held = 0
+            self._released = True
             if not self._kept:
                 self._claim.drop()
 

@@ -81,11 +81,11 @@ class Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else every event waits for the client's acknowledgement
 
-    def do_GET(self) -> None:  # noqa: N802 -- http.server wants this name
+    def do_GET(self) -> None:
         """Take a GET."""
         self._take()
 
-    def do_POST(self) -> None:  # noqa: N802 -- the same
+    def do_POST(self) -> None:
         """Take a POST."""
         self._take()
 
@@ -155,10 +155,12 @@ class EngineServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
         """Say nothing of a client that hung up; anything else is a bug of ours."""
         if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
+            super().handle_error(request, client_address)
 
 
 def listen(port: int) -> EngineServer:

@@ -4,8 +4,10 @@ Used by the tests of the card's core, by the stories and by the properties. Engi
 name; what an engine uses shows in the next reading.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from berth.actors.card.core import decide
 from berth.actors.card.messages import (

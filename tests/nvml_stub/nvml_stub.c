@@ -10,7 +10,6 @@
  * Writers make `turn` odd, write, and make it even again (a seqlock), so no reader ever sees half
  * of a change. Counters are the other way round: only the library writes them.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 """Holders that come back: berthd or the connection was gone, or they ran without a lease."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from berth.actors.card.drains import MARGIN, order_away
 from berth.actors.card.messages import AttachHolder

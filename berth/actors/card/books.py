@@ -9,8 +9,9 @@ engine's word is in neither.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from berth.actors.card.state import Card, Measured, Settings
 from berth.ids import LeaseId, ProcessId
@@ -22,8 +23,7 @@ UNEXPLAINED_SLACK: Final = MiB(64)
 """How much more may be unexplained when a lease counts as freed than was at its grant (B3)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class Books(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of one card. `free` and `driver_free` can be negative, when it is overdrawn.
 
     `settling`: a lease was released and no reading has shown its memory free yet.

@@ -36,8 +36,9 @@ Every wait is a state with a deadline, all of them looked at on each tick (`dead
 The handlers of holders' words are in `holders.py`, those of readings in `sight.py`.
 """
 
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from berth.actors.card import drains, holders, sight
 from berth.actors.card.attaching import on_attach
@@ -239,7 +240,7 @@ def _settle(turn: Turn) -> None:
         if is_recallable(lease):
             drains.recall(turn, lease, wanted.needed.get(lease.id))
     for lease, waiter in wanted.asks:
-        drains.ask(turn, lease, waiter)
+        drains.ask_to_finish(turn, lease, waiter)
     for waiter in turn.card.queue:
         _tell(turn, waiter, wanted.blockers.get(waiter.request, ()))
 

@@ -1,7 +1,8 @@
 """What happens when a wait runs out. Every deadline of a card is looked at here, on each tick."""
 
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from berth.actors.card import drains, holders, sight
 from berth.actors.card.state import FRESH_FOR, Waiter

@@ -1,7 +1,8 @@
 """Orders to holders: asked to finish for somebody, told to run on, stopped by a person."""
 
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from berth.actors.card.messages import StopLease
 from berth.actors.card.state import Waiter
@@ -34,7 +35,7 @@ UNLOAD_WITHIN: Final = Seconds(30.0)
 """How long an unload call may take (llama-swap answers once the process is gone)."""
 
 
-def ask(turn: Turn, lease: Lease, waiter: Waiter) -> None:
+def ask_to_finish(turn: Turn, lease: Lease, waiter: Waiter) -> None:
     """Ask a holder to finish for a waiter."""
     why = f"for {waiter.terms.name}"
     order_away(turn, lease, Order.DRAIN, why, wanted_by=waiter)

@@ -1,7 +1,8 @@
 """What holders say and what is asked of them: starting, drains, releases, attaching again."""
 
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from berth.actors.card.drains import on_boundary, on_heard
 from berth.actors.card.messages import (

@@ -1,8 +1,9 @@
 """What a card hears and says."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import CallId, ToNode
@@ -15,8 +16,7 @@ from berth.units import Seconds
 # --- heard --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeekLease:
+class SeekLease(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: somebody wants room here. Ends in exactly one grant, refusal or withdrawal.
 
     `waited` is what it had waited before (a client that asks again after a restart). `behind`
@@ -34,15 +34,13 @@ class SeekLease:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameFreed:
+class NameFreed(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: the namesake that `request` waited for is gone."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithdrawRequest:
+class WithdrawRequest(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: the client withdrew, or is gone. `call` is answered where there is one."""
 
     request: RequestId
@@ -50,8 +48,7 @@ class WithdrawRequest:
     call: CallId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HolderStarted:
+class HolderStarted(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: the granted command runs."""
 
     call: CallId
@@ -72,8 +69,7 @@ class HolderWord(StrEnum):
     SERVED = "served"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HolderAnswered:
+class HolderAnswered(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: a holder's word. It moves states; it frees no memory."""
 
     call: CallId
@@ -84,8 +80,7 @@ class HolderAnswered:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseLease:
+class ReleaseLease(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: the holder, or for a hold a person (`peer` None), gives the lease back.
 
     `unseen`: the client left before it saw its grant; nobody holds the lease.
@@ -97,8 +92,7 @@ class ReleaseLease:
     unseen: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachHolder:
+class AttachHolder(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: a holder that outlived berthd, or ran without it, comes back.
 
     `lease` is the one it had, None when it never had one: it gets `request`'s.
@@ -118,8 +112,7 @@ class AttachHolder:
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopLease:
+class StopLease(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: a person wants it stopped; `at_once` skips the boundary."""
 
     call: CallId
@@ -127,73 +120,62 @@ class StopLease:
     at_once: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HolderGone:
+class HolderGone(msgspec.Struct, frozen=True, kw_only=True):
     """From the trees actor: the lease's process is gone and what was left of its tree was ended."""
 
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeSeen:
+class TreeSeen(msgspec.Struct, frozen=True, kw_only=True):
     """From the trees actor: the living members of a lease's tree changed."""
 
     lease: LeaseId
     members: frozenset[ProcessId]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardRead:
+class CardRead(msgspec.Struct, frozen=True, kw_only=True):
     """From the probe: a look at the card."""
 
     reading: Reading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardUnread:
+class CardUnread(msgspec.Struct, frozen=True, kw_only=True):
     """From the probe: the card could not be read."""
 
     why: Unmeasured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantLost:
+class GrantLost(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal: these grants could not be written, so their clients never saw them."""
 
     leases: tuple[LeaseId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalState:
+class JournalState(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal: whether it can be written."""
 
     writable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Describe:
+class Describe(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: say what is on you."""
 
     call: CallId
 
 
-@dataclass(frozen=True, slots=True)
-class WatchAgain:
+class WatchAgain(msgspec.Struct, frozen=True):
     """From the composition root: the trees actor was started again, and watches nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetWaiters:
+class ForgetWaiters(msgspec.Struct, frozen=True):
     """From a node that was started again: it knows no waiters. Their clients ask again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloseCard:
+class CloseCard(msgspec.Struct, frozen=True):
     """From the node, once: berthd is stopping. Waiters are refused, holders run on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 
@@ -222,8 +204,7 @@ CardInbox: TypeAlias = (
 # --- said ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetPace:
+class SetPace(msgspec.Struct, frozen=True, kw_only=True):
     """To the probe: how often to look. Fast while a release or a start is in flight."""
 
     fast: bool

@@ -17,9 +17,10 @@ costs nothing: it is asked already. One that nobody needs any more is told to ru
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, TypeGuard
+
+import msgspec
 
 from berth.actors.card.books import Books, fits
 from berth.actors.card.state import Card, Waiter
@@ -52,8 +53,7 @@ _EXACT_UP_TO: Final = 8
 _RECALLABLE: Final = frozenset({DrainPhase.ASKED, DrainPhase.SILENT, DrainPhase.HEARD})
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(msgspec.Struct):
     """What comes of one walk: a grant, or what everybody who waits is waiting for.
 
     `asks` pairs a holder with the waiter that wants it gone; `needed` says for each holder asked
@@ -61,9 +61,9 @@ class Plan:
     """
 
     grant: Waiter | None = None
-    asks: list[tuple[Lease, Waiter]] = field(default_factory=list)
-    needed: dict[LeaseId, Waiter] = field(default_factory=dict)
-    blockers: dict[RequestId, tuple[Blocker, ...]] = field(default_factory=dict)
+    asks: list[tuple[Lease, Waiter]] = msgspec.field(default_factory=list)
+    needed: dict[LeaseId, Waiter] = msgspec.field(default_factory=dict)
+    blockers: dict[RequestId, tuple[Blocker, ...]] = msgspec.field(default_factory=dict)
 
 
 def plan(card: Card, books: Books, now: Instant) -> Plan:
@@ -76,8 +76,7 @@ def plan(card: Card, books: Books, now: Instant) -> Plan:
     return walk.plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
+class _Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A lease that stands in a waiter's way: what its end would bring, and what asking costs."""
 
     lease: Lease

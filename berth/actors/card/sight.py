@@ -1,8 +1,9 @@
 """What readings do: they free memory, they find what is stuck, contested or not known."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from berth.actors.card.books import Books, close, measure, shown_free
 from berth.actors.card.messages import CardRead

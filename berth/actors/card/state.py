@@ -1,8 +1,10 @@
 """The state of one card: its leases, its queue, and what the last reading showed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.ids import CardName, LeaseId, ProcessId, RequestId
 from berth.lease import Ask, Lease, Terms, become
@@ -14,8 +16,7 @@ FRESH_FOR: Final = Seconds(5.0)
 """How long a reading may be the ground of a grant (B1)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a person may set for a card."""
 
     release_grace: Seconds = Seconds(30.0)
@@ -23,8 +24,7 @@ class Settings:
     tolerate: MiB = MiB(1024)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiter:
+class Waiter(msgspec.Struct, frozen=True, kw_only=True):
     """A request in the queue.
 
     `behind` names the one of the same exclusive name that must end first. `lacked_room`: books or
@@ -43,8 +43,7 @@ class Waiter:
     blockers: tuple[Blocker, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """A reading, laid against the leases.
 
     `used` is what each lease's processes hold, absent where it has none. `unsized` are leases with
@@ -67,8 +66,7 @@ class Measured:
         return MiB(max(0, self.reading.total - self.baseline))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One card.
 
     `measured` is the latest reading, however old; `unread` says why there is no newer one. `leases`
@@ -78,7 +76,7 @@ class Card:
     """
 
     identity: CardIdentity
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = msgspec.field(default_factory=Settings)
     measured: Measured | None = None
     unread: Unmeasured | None = NOT_READ_YET
     baseline: MiB | None = None
@@ -89,7 +87,7 @@ class Card:
     closing: bool = False
     fast: bool = False
     contested: frozenset[LeaseId] = frozenset()
-    strangers: Mapping[ProcessId, str] = field(default_factory=dict)
+    strangers: Mapping[ProcessId, str] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> CardName:

@@ -1,8 +1,10 @@
 """One decision in the making: the card as it changes, and what is to be told when it is done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.messages import CardEffect, SetPace
 from berth.actors.card.state import Card, Waiter
@@ -48,15 +50,14 @@ _IN_FLIGHT: Final = (Granted, Starting, Releasing)
 _ENDING: Final = frozenset({DrainPhase.BOUNDARY, DrainPhase.ENDING})
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(msgspec.Struct):
     """Collects what one event changes. `then` rides on the journal record of `entries`."""
 
     card: Card
     now: Instant
-    entries: list[Entry] = field(default_factory=list)
-    then: list[ToNode] = field(default_factory=list)
-    effects: list[CardEffect] = field(default_factory=list)
+    entries: list[Entry] = msgspec.field(default_factory=list)
+    then: list[ToNode] = msgspec.field(default_factory=list)
+    effects: list[CardEffect] = msgspec.field(default_factory=list)
 
     def finish(self) -> tuple[Card, tuple[CardEffect, ...]]:
         """Return the card and what to tell, the journal's record first."""

@@ -16,9 +16,11 @@ berthd. Its core decides what is written, when, and what is passed on afterwards
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias, assert_never
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.messages import GrantLost, JournalState
 from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, Written
@@ -43,11 +45,10 @@ EVENTS_KEPT_UNWRITTEN: Final = 1000
 LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What is written together. `latest` holds the last word on each lease and baseline."""
 
-    latest: Mapping[tuple[str, str], LastingEntry] = field(default_factory=dict)
+    latest: Mapping[tuple[str, str], LastingEntry] = msgspec.field(default_factory=dict)
     events: tuple[EventMessage, ...] = ()
 
     @property
@@ -56,13 +57,12 @@ class Batch:
         return not self.latest and not self.events
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """The journal's sequence, and what is not on disk yet."""
 
     last_seq: int = 0
     batches: int = 0
-    unwritten: Batch = field(default_factory=Batch)
+    unwritten: Batch = msgspec.field(default_factory=Batch)
     riding: tuple[ToNode, ...] = ()
     publishing: tuple[EventMessage, ...] = ()
     writable: bool = True
@@ -70,37 +70,32 @@ class Journal:
     prune_at: Instant = Instant(0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: write this in one transaction, then tell `Written` or `WriteFailed`."""
 
     number: int
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassOn:
+class PassOn(msgspec.Struct, frozen=True, kw_only=True):
     """To the node."""
 
     message: ToNode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TellCards:
+class TellCards(msgspec.Struct, frozen=True, kw_only=True):
     """To every card."""
 
     message: GrantLost | JournalState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishEvent:
+class PublishEvent(msgspec.Struct, frozen=True, kw_only=True):
     """To the node, for its PUB socket: whoever listens hears of it."""
 
     event: EventMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Prune:
+class Prune(msgspec.Struct, frozen=True):
     """Shell: drop events that are too old or too many."""
 
 
@@ -108,8 +103,7 @@ JournalEffect: TypeAlias = Write | PassOn | TellCards | PublishEvent | Prune | R
 _Decision: TypeAlias = tuple[Journal, tuple[JournalEffect, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dated:
+class Dated(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the journal's inbox and the wall time at which it was heard (seconds, UTC)."""
 
     event: JournalInbox

@@ -1,28 +1,26 @@
 """All that the journal hears."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.journal.messages import ReadEvents, ReadKept, Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal's own shell: a batch is on disk."""
 
     batch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteFailed:
+class WriteFailed(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal's own shell: a batch is not on disk; nothing of it is."""
 
     batch: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class JournalTick:
+class JournalTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 

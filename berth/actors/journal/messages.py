@@ -5,8 +5,9 @@ node once the record is on disk. That is how a grant that a client has seen surv
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.node.inbox import CallId, RequestGranted, ToNode
 from berth.ids import CardName, LeaseId, RequestId
@@ -16,32 +17,28 @@ from berth.units import MiB, Seconds
 Fact: TypeAlias = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveLease:
+class SaveLease(msgspec.Struct, frozen=True, kw_only=True):
     """Keep this lease, in this state, for the card that is known by `card_key`."""
 
     card_key: str
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropLease:
+class DropLease(msgspec.Struct, frozen=True, kw_only=True):
     """Forget a lease that is over."""
 
     card_key: str
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveBaseline:
+class SaveBaseline(msgspec.Struct, frozen=True, kw_only=True):
     """Keep a card's baseline for the rest of this boot."""
 
     card_key: str
     baseline: MiB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the node's one sequence; the journal numbers and dates it.
 
     `why` is the sentence for people; `facts` are its own fields beside the common ones.
@@ -53,14 +50,13 @@ class Happened:
     lease: LeaseId | None = None
     request: RequestId | None = None
     why: str = ""
-    facts: Mapping[str, Fact] = field(default_factory=dict)
+    facts: Mapping[str, Fact] = msgspec.field(default_factory=dict)
 
 
 Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | Happened
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """From a card or the node: write these together, then pass on what rides on them.
 
     Where the write fails, grants among `then` are not passed on: their card is told `GrantLost`.
@@ -75,18 +71,16 @@ class Record:
         return tuple(message for message in self.then if isinstance(message, RequestGranted))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """What the journal knows: leases and baselines by card, and the last numbers it gave."""
 
-    leases: Mapping[str, tuple[Lease, ...]] = field(default_factory=dict)
-    baselines: Mapping[str, MiB] = field(default_factory=dict)
+    leases: Mapping[str, tuple[Lease, ...]] = msgspec.field(default_factory=dict)
+    baselines: Mapping[str, MiB] = msgspec.field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadKept:
+class ReadKept(msgspec.Struct, frozen=True, kw_only=True):
     """From the supervisor: an actor of that role starts again, and needs what was kept.
 
     It comes after all that the dead one had told the journal, so nothing is missing.
@@ -96,8 +90,7 @@ class ReadKept:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRead:
+class KeptRead(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal, to the supervisor: what was kept."""
 
     role: str
@@ -105,8 +98,7 @@ class KeptRead:
     kept: Kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadEvents:
+class ReadEvents(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: events after a sequence number, or of the last seconds; oldest first."""
 
     call: CallId

@@ -24,8 +24,9 @@ Requests and names are in `requests.py`, the making of answers in `desk.py`.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from berth.actors.card.messages import (
     CardInbox,

@@ -1,8 +1,10 @@
 """One decision of the node in the making: the node as it changes, and what is to be told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.messages import CardInbox
 from berth.actors.node.inbox import CallId
@@ -28,13 +30,12 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-@dataclass(slots=True)
-class Desk:
+class Desk(msgspec.Struct):
     """Collects what one event changes and causes."""
 
     node: Node
     now: Instant
-    effects: list[NodeEffect] = field(default_factory=list)
+    effects: list[NodeEffect] = msgspec.field(default_factory=list)
 
     def reply(self, called: Called, data: ReplyData) -> None:
         """Answer an operation, for good."""

@@ -4,8 +4,9 @@ They stand apart from `messages.py` because the journal carries them (an answer 
 record), and the journal must not know what clients can ask.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, RequestId
@@ -16,15 +17,13 @@ from berth.units import Seconds
 from berth.views import CardStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallId:
+class CallId(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of one client, from the socket to its answer."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestStands:
+class RequestStands(msgspec.Struct, frozen=True, kw_only=True):
     """From a card, when a waiter's reason changes: where it stands now. Not an end."""
 
     request: RequestId
@@ -34,8 +33,7 @@ class RequestStands:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestGranted:
+class RequestGranted(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: the one good end of a request."""
 
     request: RequestId
@@ -43,8 +41,7 @@ class RequestGranted:
     card: CardIdentity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRefused:
+class RequestRefused(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: the other end of a request."""
 
     request: RequestId
@@ -54,8 +51,7 @@ class RequestRefused:
     waited_out: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderGiven:
+class OrderGiven(msgspec.Struct, frozen=True, kw_only=True):
     """From a card, for a holder: do this. Answered with `lease.answer` and the same attempt."""
 
     lease: LeaseId
@@ -66,8 +62,7 @@ class OrderGiven:
     now: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallDone:
+class CallDone(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: an operation is done; for an attach, `lease` and `state` say what it found."""
 
     call: CallId
@@ -76,8 +71,7 @@ class CallDone:
     card: CardIdentity | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFailed:
+class CallFailed(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: an operation cannot be done."""
 
     call: CallId
@@ -86,16 +80,14 @@ class CallFailed:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseEnded:
+class LeaseEnded(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: the lease has left the books; its name is free again."""
 
     lease: LeaseId
     card: CardName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardDescribed:
+class CardDescribed(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: what is on it, for the status that asked as `call`."""
 
     call: CallId

@@ -5,8 +5,9 @@ each with one or more `Reply`, the last of which ends it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.card.messages import CardInbox, HolderWord
 from berth.actors.journal.messages import ReadEvents, Record
@@ -21,26 +22,22 @@ from berth.wire import EventMessage, OrderMessage
 # --- heard: what a client may ask -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """Who is at the other end of a connection, as the kernel says."""
 
     connection: Connection
     process: ProcessId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SayHello:
+class SayHello(msgspec.Struct, frozen=True, kw_only=True):
     """Who answers?"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowStatus:
+class ShowStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is on the node?"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowEvents:
+class ShowEvents(msgspec.Struct, frozen=True, kw_only=True):
     """What happened after `after_seq`, or in the last `within` seconds?"""
 
     after_seq: int | None
@@ -48,13 +45,11 @@ class ShowEvents:
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListCards:
+class ListCards(msgspec.Struct, frozen=True, kw_only=True):
     """Which cards are there?"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a lease is wanted for: the terms, how much on each card, and which cards.
 
     `mib` is empty for whole cards, one figure for all cards, or one for each. `cards` is empty for
@@ -68,15 +63,13 @@ class Wanted:
     numbered: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskLease:
+class AskLease(msgspec.Struct, frozen=True, kw_only=True):
     """I want a lease."""
 
     wanted: Wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachLease:
+class AttachLease(msgspec.Struct, frozen=True, kw_only=True):
     """I hold a lease, or an engine that should have one, and come back with it."""
 
     wanted: Wanted
@@ -88,8 +81,7 @@ class AttachLease:
     scope: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TellStarted:
+class TellStarted(msgspec.Struct, frozen=True, kw_only=True):
     """My granted command runs."""
 
     lease: LeaseId
@@ -97,8 +89,7 @@ class TellStarted:
     scope: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TellWord:
+class TellWord(msgspec.Struct, frozen=True, kw_only=True):
     """My answer to an order, or word of my engine."""
 
     lease: LeaseId
@@ -107,30 +98,26 @@ class TellWord:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveBack:
+class GiveBack(msgspec.Struct, frozen=True, kw_only=True):
     """I give my lease back."""
 
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdraw:
+class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
     """I do not want my request any more."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """Stop the engine of that name, or that lease."""
 
     target: str
     at_once: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pong:
+class Pong(msgspec.Struct, frozen=True, kw_only=True):
     """I am still here."""
 
 
@@ -150,8 +137,7 @@ ClientOp: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(msgspec.Struct, frozen=True, kw_only=True):
     """From the socket thread: a client's operation; `message_id` is the client's own."""
 
     peer: Peer
@@ -159,49 +145,42 @@ class Called:
     op: ClientOp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerGone:
+class PeerGone(msgspec.Struct, frozen=True, kw_only=True):
     """From the socket thread: a message could not be delivered, so the client is gone."""
 
     connection: Connection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventsRead:
+class EventsRead(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal: the events that a client asked for."""
 
     call: CallId
     events: tuple[EventMessage, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTold:
+class EventTold(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal: an event happened, and is numbered. It is published."""
 
     event: EventMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardRestarted:
+class CardRestarted(msgspec.Struct, frozen=True, kw_only=True):
     """From the composition root: a card was started again. It knows its leases, not its queue."""
 
     card: CardName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SocketDied:
+class SocketDied(msgspec.Struct, frozen=True, kw_only=True):
     """From the socket thread, dying: the node cannot go on without it."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class CloseNode:
+class CloseNode(msgspec.Struct, frozen=True):
     """From the composition root: berthd is stopping; no new leases."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTick:
+class NodeTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 
@@ -221,8 +200,7 @@ NodeInbox: TypeAlias = (
 # --- said ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardGrant:
+class CardGrant(msgspec.Struct, frozen=True, kw_only=True):
     """One card of a grant, as the client hears of it."""
 
     card: str
@@ -231,8 +209,7 @@ class CardGrant:
     vendor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why an operation failed."""
 
     code: Code
@@ -244,8 +221,7 @@ class Failure:
 ReplyData: TypeAlias = Mapping[str, object] | Status | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """To the socket thread: an answer for a client. `last` ends the operation."""
 
     connection: Connection
@@ -255,24 +231,21 @@ class Reply:
     last: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
+class Push(msgspec.Struct, frozen=True, kw_only=True):
     """To the socket thread: an order for a holder."""
 
     connection: Connection
     message: OrderMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForCard:
+class ForCard(msgspec.Struct, frozen=True, kw_only=True):
     """To a card: a message of its own inbox."""
 
     card: CardName
     message: CardInbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class Publish(msgspec.Struct, frozen=True, kw_only=True):
     """To the socket thread: an event for whoever listens."""
 
     event: EventMessage

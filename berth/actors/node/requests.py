@@ -1,6 +1,6 @@
 """Requests for leases, from asking to their one end; names, keys, and who waits for whose end."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from berth.actors.card.messages import (
     AttachHolder,

@@ -12,12 +12,13 @@ import os
 import threading
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, TypeAlias
 
+import msgspec
 import zmq
+from msgspec.structs import replace
 
 from berth.actors.base import Address
 from berth.actors.node.codec import BadRequest, decode, encode, encode_refusal, encode_reply
@@ -45,16 +46,14 @@ _UNREAD_REPLIES: Final = 1000
 """How many messages wait for a client that does not read; beyond it, it counts as gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloseSocket:
+class CloseSocket(msgspec.Struct, frozen=True):
     """Send what is waiting, and end."""
 
 
 Outgoing: TypeAlias = Reply | Push | Publish | CloseSocket
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Client:
+class _Client(msgspec.Struct, frozen=True, kw_only=True):
     """Who is behind a connection. `mirrored`: it is a REQ socket, which wants its empty frame."""
 
     pid: int

@@ -1,7 +1,8 @@
 """The state of the node: who asked what over which connection, and what is still owed an answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from berth.actors.card.messages import SeekLease
 from berth.actors.node.inbox import CallId, CardDescribed, RequestStands
@@ -10,8 +11,7 @@ from berth.readings import CardIdentity
 from berth.units import Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
+class Party(msgspec.Struct, frozen=True, kw_only=True):
     """A request or the lease it became: its client, its name, its card.
 
     `connection` is None while the client is away. `behind` names the party of the same name that
@@ -33,8 +33,7 @@ class Party:
     stands: RequestStands | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
+class Calling(msgspec.Struct, frozen=True, kw_only=True):
     """An operation that a card or the journal works on; answered as failed after `answer_by`."""
 
     connection: Connection
@@ -44,18 +43,16 @@ class Calling:
     attaching: Party | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathering:
+class Gathering(msgspec.Struct, frozen=True, kw_only=True):
     """A status in the making: what the cards have said so far. Answered as it is at `answer_by`."""
 
     connection: Connection
     message_id: str
     answer_by: Instant
-    parts: Mapping[CardName, CardDescribed] = field(default_factory=dict)
+    parts: Mapping[CardName, CardDescribed] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One machine under one berthd."""
 
     name: str
@@ -65,11 +62,11 @@ class Node:
     cards: tuple[CardIdentity, ...]
     last_number: int = 0
     last_call: int = 0
-    requests: Mapping[RequestId, Party] = field(default_factory=dict)
-    leases: Mapping[LeaseId, Party] = field(default_factory=dict)
-    calls: Mapping[CallId, Calling] = field(default_factory=dict)
-    gathering: Mapping[CallId, Gathering] = field(default_factory=dict)
-    told: Mapping[Connection, Instant] = field(default_factory=dict)
+    requests: Mapping[RequestId, Party] = msgspec.field(default_factory=dict)
+    leases: Mapping[LeaseId, Party] = msgspec.field(default_factory=dict)
+    calls: Mapping[CallId, Calling] = msgspec.field(default_factory=dict)
+    gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
+    told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
     closing: bool = False
 
     def by_key(self, key: Key) -> tuple[RequestId | None, LeaseId | None]:

@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
+import msgspec
 import pykka
 
 from berth.actors.base import Address, BerthActor, Clock, Ping, Slot
@@ -31,8 +31,7 @@ log = logging.getLogger(__name__)
 REPORTS_KEPT: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class Role(msgspec.Struct, frozen=True, kw_only=True):
     """How an actor of that role is started, and where others reach it.
 
     `start` starts an incarnation from what the journal kept. It runs in the supervisor's thread.

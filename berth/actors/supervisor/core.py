@@ -16,8 +16,10 @@ that has state may still be changing it: berthd ends, and is started again by it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.base import ActorDied, Pong
 from berth.actors.journal.messages import KeptRead
@@ -47,35 +49,30 @@ CALM_AFTER: Final = Seconds(60.0)
 DEATHS_ALLOWED: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Up:
+class Up(msgspec.Struct, frozen=True, kw_only=True):
     """It runs. `answer_by` is set while a ping is out."""
 
     ping_at: Instant
     answer_by: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pausing:
+class Pausing(msgspec.Struct, frozen=True, kw_only=True):
     """It died and is started again at `start_at`."""
 
     start_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starting:
+class Starting(msgspec.Struct, frozen=True, kw_only=True):
     """It was told to start."""
 
     start_by: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """It is not started any more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(msgspec.Struct, frozen=True, kw_only=True):
     """One role, and how its actor fares. `deaths` are those of the last minute."""
 
     role: str
@@ -85,11 +82,10 @@ class Child:
     deaths: tuple[Instant, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supervision:
+class Supervision(msgspec.Struct, frozen=True, kw_only=True):
     """All children."""
 
-    children: Mapping[str, Child] = field(default_factory=dict)
+    children: Mapping[str, Child] = msgspec.field(default_factory=dict)
     standing_down: bool = False
 
 

@@ -1,8 +1,9 @@
 """What the supervisor hears and says."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+import msgspec
 
 from berth.actors.base import ActorDied, Pong
 from berth.actors.journal.messages import Kept, KeptRead
@@ -19,39 +20,34 @@ class Care(StrEnum):
     """It has no state to lose: it is started again, after a pause that grows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildStarted:
+class ChildStarted(msgspec.Struct, frozen=True, kw_only=True):
     """From the supervisor's own shell: a child is up, at that incarnation."""
 
     role: str
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorTick:
+class SupervisorTick(msgspec.Struct, frozen=True, kw_only=True):
     """From the ticker: time has passed; `dead` are the roles whose thread is not alive any more."""
 
     dead: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class StandDown:
+class StandDown(msgspec.Struct, frozen=True):
     """From the composition root: berthd is stopping; start nothing again."""
 
 
 SupervisorInbox: TypeAlias = ActorDied | Pong | ChildStarted | KeptRead | SupervisorTick | StandDown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareChild:
+class PrepareChild(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: have the journal tell what was kept, so that the role can be started from it."""
 
     role: str
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartChild:
+class StartChild(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: start that role again, as that incarnation, from what was kept."""
 
     role: str
@@ -59,37 +55,32 @@ class StartChild:
     kept: Kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbandonChild:
+class AbandonChild(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: take a hung child out of its slot; its thread cannot be ended."""
 
     role: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloseChild:
+class CloseChild(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: leave that role empty; it has died too often."""
 
     role: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PingChild:
+class PingChild(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: ask a child whether it still handles messages."""
 
     role: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: write down what broke an actor, and what it had decided before."""
 
     died: ActorDied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveUp:
+class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: end berthd. Engines run on, and come back to the next one."""
 
     why: str

@@ -15,8 +15,10 @@ A signal goes to a process only after its start time was compared: never to anot
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.messages import HolderGone, TreeSeen
 from berth.actors.trees.messages import (
@@ -36,8 +38,7 @@ from berth.units import Instant, Seconds, after
 LOOK_EVERY: Final = Seconds(2.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Watch(msgspec.Struct, frozen=True, kw_only=True):
     """One holder under watch. `kill_at`: its tree is being ended, and then its grace is over."""
 
     asked: WatchTree
@@ -46,54 +47,47 @@ class Watch:
     kill_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
+class Trees(msgspec.Struct, frozen=True, kw_only=True):
     """All holders under watch."""
 
-    watches: Mapping[LeaseId, Watch] = field(default_factory=dict)
+    watches: Mapping[LeaseId, Watch] = msgspec.field(default_factory=dict)
     look_at: Instant = Instant(0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitForExit:
+class WaitForExit(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: tell `RootExited` when this process ends, at once if it is gone already."""
 
     lease: LeaseId
     root: ProcessId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopWaiting:
+class StopWaiting(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: nobody cares for the end of this process any more."""
 
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtTrees:
+class LookAtTrees(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: read the process table and tell `TreesSeen`."""
 
     roots: Mapping[LeaseId, ProcessId]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendSignal:
+class SendSignal(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: signal these processes, those of them that are still the same."""
 
     processes: tuple[ProcessId, ...]
     signal: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KillLeftovers:
+class KillLeftovers(msgspec.Struct, frozen=True, kw_only=True):
     """Shell: SIGKILL all that is left of a run whose wrapper is gone; tell `LeftoversKilled`."""
 
     watch: WatchTree
     members: frozenset[ProcessId]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForCard:
+class ForCard(msgspec.Struct, frozen=True, kw_only=True):
     """To a card."""
 
     card: CardName

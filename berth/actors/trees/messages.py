@@ -6,15 +6,15 @@ every process of a run carries in its environment.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from berth.ids import CardName, Key, LeaseId, ProcessId
 from berth.units import Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchTree:
+class WatchTree(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: watch this holder. `members` are what it is known to have started so far.
 
     `ends_with_root`: what is left of the tree is killed when the root is gone (a wrapped run); a
@@ -30,23 +30,20 @@ class WatchTree:
     ends_with_root: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetTree:
+class ForgetTree(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: the lease is over."""
 
     lease: LeaseId
     card: CardName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WakeHolder:
+class WakeHolder(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: the holder does not answer; SIGCONT it, in case it is stopped."""
 
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTree:
+class EndTree(msgspec.Struct, frozen=True, kw_only=True):
     """From a card: SIGTERM what is below the holder, and after `grace` SIGKILL all of it.
 
     A script (`ends_with_root` False in its watch) gets SIGTERM alone, itself only.
@@ -56,30 +53,26 @@ class EndTree:
     grace: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootExited:
+class RootExited(msgspec.Struct, frozen=True, kw_only=True):
     """From the exit watch: a holder's process has ended."""
 
     lease: LeaseId
     root: ProcessId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftoversKilled:
+class LeftoversKilled(msgspec.Struct, frozen=True, kw_only=True):
     """From the actor's own shell: what a dead wrapper left was killed."""
 
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreesSeen:
+class TreesSeen(msgspec.Struct, frozen=True, kw_only=True):
     """From the actor's own shell: what lives below each holder now."""
 
     members: Mapping[LeaseId, frozenset[ProcessId]]
 
 
-@dataclass(frozen=True, slots=True)
-class TreesTick:
+class TreesTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 

@@ -1,0 +1,41 @@
+# Everything a fresh machine needs: Python 3.11+, make, a C compiler and the package index.
+#   make demo    see Berth work on simulated cards
+#   make test    all tests
+#   make check   ruff, mypy, format
+#   make bench   measure
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Two cores are plenty busy with two workers: the tests start real engines.
+WORKERS ?= 2
+
+.PHONY: demo test check format bench clean
+
+$(STAMP): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --editable .
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python -m tests.system.plain_demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,84 @@
+"""From asking to running: queued, granted, refused, or no berthd at all (R4)."""
+
+from msgspec.structs import replace
+
+from berth.errors import Exit
+from berth.run.drain import Steps
+from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
+from berth.run.state import Asking, Leaving, Leftovers, Over, Running, RunOptions
+from berth.units import show_duration, since
+
+
+def on_away_too_long(steps: Steps) -> None:
+    """No berthd answers a request that it never heard of: run without a lease, or refuse (R4)."""
+    options = steps.run.options
+    if options.fail_closed:
+        steps.say(
+            "refused",
+            "berthd does not answer, and --fail-closed runs nothing without it",
+            refusal=True,
+        )
+        steps.do(DropChild())
+        steps.leave(Exit.UNAVAILABLE)
+        return
+    steps.say(
+        "unprotected",
+        "berthd does not answer; running without a lease (attach follows)",
+        refusal=True,
+    )
+    steps.run = replace(steps.run, phase=Running(lease=None, started=steps.now))
+    steps.do(StartChild(lease=None, environment={"BERTH_RUN": options.mark}))
+
+
+def on_queued(steps: Steps, event: Queued) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Asking):
+        return
+    news = bool(event.why) and event.why != phase.why
+    steps.run = replace(steps.run, phase=replace(phase, request=event.request, why=event.why))
+    if news:
+        steps.say(
+            "queued",
+            f"waiting for {event.card or 'a card'}, no. {event.position}: {event.why}",
+            request=event.request,
+            position=event.position,
+            why=event.why,
+        )
+
+
+def on_given(steps: Steps, event: LeaseGiven) -> None:
+    phase = steps.run.phase
+    if not isinstance(phase, Asking):
+        return
+    waited = since(phase.since, steps.now)
+    if phase.why:
+        steps.say("granted", f"granted after {show_duration(waited)}; starting", lease=event.lease)
+    steps.run = replace(steps.run, phase=Running(lease=event.lease, started=steps.now))
+    environment = {"BERTH_RUN": steps.run.options.mark, **_shown_cards(steps.run.options, event)}
+    steps.do(StartChild(lease=event.lease, environment=environment))
+
+
+def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
+    """Return the variable that shows the command its cards only, if Berth is to set it (M3)."""
+    vendor = event.cards[0].vendor if event.cards else ""
+    variable = "ROCR_VISIBLE_DEVICES" if vendor == "amd" else "CUDA_VISIBLE_DEVICES"
+    uuids = [card.uuid for card in event.cards]
+    if not options.names_cards or variable in options.environment_names or not all(uuids):
+        return {}
+    return {variable: ",".join(uuids)}
+
+
+def on_refused(steps: Steps, event: Refused) -> None:
+    match steps.run.phase:
+        case Asking():
+            steps.say(
+                "refused", f"refused: {event.message} ({event.code})", refusal=True, code=event.code
+            )
+            if event.hint:
+                steps.say("hint", f"  {event.hint}", refusal=True)
+            steps.do(DropChild())
+            steps.leave(Exit.NOT_IN_TIME if event.waited_out else Exit.REFUSED)
+        case Leaving(status=status):
+            steps.leave(status)
+        case Running() | Leftovers() | Over():
+            pass
