@@ -77,7 +77,6 @@ def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
     prepare_socket_dir(options.socket)
     with _only_one(options.socket):
         daemon = Daemon(options)
-        _on_signals(daemon.request_stop)
         daemon.start()
         boot_marker(options.socket).write_text(boot_id())
         ready()
@@ -108,16 +107,37 @@ def _only_one(socket: Path) -> TextIO:
     return lock
 
 
-def _on_signals(request_stop: Callable[[], None]) -> None:
-    """Stop on SIGTERM and SIGINT; on SIGUSR1 write every thread's stack to stderr."""
+class StopWishes:
+    """Where berthd hears that it should stop: SIGTERM, SIGINT, or a wish from within.
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        request_stop()
+    The kernel may hand a signal to any thread, and a main thread that waits for a lock would not
+    notice. So signals write into a pipe, and the main thread reads it. SIGUSR1 writes every
+    thread's stack to stderr, and stops nothing.
+    """
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    _STOPPING: Final = frozenset({0, int(signal.SIGTERM), int(signal.SIGINT)})
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._write, False)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _noted_in_the_pipe)
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+
+    def wish(self) -> None:
+        """Have `wait` return. May be called from any thread."""
+        os.write(self._write, b"\0")
+
+    def wait(self) -> None:
+        """Wait for a wish or a signal."""
+        while not self._STOPPING & set(os.read(self._read, 64)):
+            pass
+
+
+def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the signal's number is in the wake-up pipe already."""
+    del number, frame
 
 
 class Ticker(threading.Thread):
@@ -149,7 +169,7 @@ class Daemon:
         self._kept = self._store.kept(self._boot_id)
         self._started = now()
         self._failure = ""
-        self._stopping = threading.Event()
+        self._wishes = StopWishes()
         names = [spec.identity.name for spec in options.cards]
         self.supervisor: Slot[SupervisorInbox] = Slot("supervisor")
         self.journal: Slot[JournalInbox] = Slot("journal")
@@ -297,15 +317,11 @@ class Daemon:
     def _give_up(self, why: str) -> None:
         """End berthd. Runs in the supervisor's thread."""
         self._failure = why
-        self._stopping.set()
+        self._wishes.wish()
 
     def wait(self) -> None:
-        """Wait until somebody wants berthd to stop."""
-        self._stopping.wait()
-
-    def request_stop(self) -> None:
-        """Have `wait` return."""
-        self._stopping.set()
+        """Wait until somebody wants berthd to stop: a signal, or the supervisor."""
+        self._wishes.wait()
 
     def stop(self) -> str:
         """Stop in reverse order, each step within its limit. Return why berthd failed, if it did.

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from berth.probes import nvml
 from berth.probes.nvidia_cards import NvidiaCard, split_card
 from berth.probes.nvml_errors import Code, DriverError
+from berth.probes.nvml_library import runs_under_wsl
 from berth.probes.procfs import PROC
 from berth.probes.rows import KnownProcesses, sees_host_pids
 from berth.probes.sleep import Rest
@@ -34,6 +35,7 @@ _FOREIGN_PIDS: Final = (
     "%s: berthd runs in a pid namespace of its own, and the driver names the host's pids: no"
     " process is told from another here; run the container with --pid=host"
 )
+_UNDER_WINDOWS: Final = "%s: under WSL the driver does not tell what a process holds on the card"
 
 
 class Xid(NamedTuple):
@@ -74,7 +76,9 @@ class NvidiaSource:
         self._refused: tuple[float, DriverError] | None = None
         self._health: tuple[float, Health] | None = None
         self._has_own_memory = False
-        if not self.trusts_pids:
+        if runs_under_wsl(self._proc):
+            log.info(_UNDER_WINDOWS, spec.identity.name)
+        elif not self.trusts_pids:
             log.warning(_FOREIGN_PIDS, spec.identity.name)
 
     def read(self, *, wake: bool = False) -> Look:
@@ -120,7 +124,7 @@ class NvidiaSource:
         if self._card is not None:
             return self._card
         if self._refused is not None and now - self._refused[0] < RETRY_AFTER:
-            raise self._refused[1]
+            raise self._refused[1].with_traceback(None)
         try:
             self._card = self._open()
         except DriverError as error:

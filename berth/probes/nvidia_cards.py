@@ -6,10 +6,11 @@ not answer for (lost, asleep, given to a VM, driven by another driver, or no dri
 
 import multiprocessing
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from berth.cards import card_name
 from berth.ids import CardName
@@ -28,8 +29,7 @@ _DISPLAY: Final = "0x03"
 _DRIVER: Final = "nvidia"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvidiaCard:
+class NvidiaCard(msgspec.Struct, frozen=True, kw_only=True):
     """Enough to open a card in another process; plain data. `proc`, `sys`: where to look."""
 
     identity: CardIdentity
@@ -37,16 +37,14 @@ class NvidiaCard:
     sys: str = str(SYS)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedCard:
+class RefusedCard(msgspec.Struct, frozen=True):
     """A card that is there and cannot be governed, and why."""
 
     identity: CardIdentity
     why: Unmeasured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCards:
+class FoundCards(msgspec.Struct, frozen=True, kw_only=True):
     """NVIDIA's cards on this machine. `trouble` is why the driver answered for none of them."""
 
     cards: tuple[NvidiaCard, ...] = ()
@@ -60,8 +58,7 @@ class FoundCards:
         return no_driver and not self.cards and not self.refused
 
 
-@dataclass(frozen=True, slots=True)
-class _PciCard:
+class _PciCard(msgspec.Struct, frozen=True):
     """A card as sysfs shows it. `driver` is empty when none is bound to it."""
 
     address: str
@@ -121,8 +118,8 @@ def ask_driver(proc: Path = PROC, sys: Path = SYS) -> FoundCards:
     present = _on_the_bus(sys)
     driven = [card for card in present if card.driver == _DRIVER]
     if driven and all(sleeps(card.address, sys) for card in driven):
-        found = [_sleeping(index, card, proc) for index, card in enumerate(driven)]
-        return _found(found, present, proc, sys)
+        named = [_sleeping(index, card, proc) for index, card in enumerate(driven)]
+        return _found(named, present, proc, sys)
     try:
         nvml.open_session(proc)
     except DriverError as error:

@@ -7,12 +7,12 @@ pynvml has no types and raises return codes; from here come our own types, and `
 import ctypes
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pynvml
 
 from berth.cards import normal_pci
@@ -23,13 +23,11 @@ from berth.probes.nvml_errors import (
     at_look_up,
     translated,
 )
+from berth.probes.nvml_library import library_to_load
+from berth.probes.nvml_rows import RowBuffer
 from berth.probes.procfs import PROC
 from berth.probes.rows import merge_row
 from berth.readings import UNTOLD, Figure, Health
-
-LIBRARY_VARIABLE: Final = "BERTH_NVML_LIBRARY"
-"""Names another libnvidia-ml.so.1 than the machine's; its SONAME must be that very name."""
-WSL_LIBRARY: Final = Path("/usr/lib/wsl/lib/libnvidia-ml.so.1")
 
 _KERNEL_MODULE: Final = re.compile(r"Kernel Module\s+(?:for \S+\s+)?(\d+\.\d[\d.]*)")
 _MOST_XIDS: Final = 16
@@ -41,8 +39,7 @@ _PROCESS_LISTS: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(msgspec.Struct, frozen=True):
     """Which card a handle stands for. `pci` as sysfs writes it, empty when it is not told."""
 
     uuid: str
@@ -50,8 +47,7 @@ class Description:
     product: str
 
 
-@dataclass(frozen=True, slots=True)
-class CardMemory:
+class CardMemory(msgspec.Struct, frozen=True):
     """A card's memory in bytes. What the driver reserved is neither free nor a process's."""
 
     total: int
@@ -80,28 +76,6 @@ def _look_up(function: Callable[..., Any], wanted: int | str) -> Any:  # noqa: A
         raise at_look_up(error) from None
 
 
-def library_to_load(
-    environment: Mapping[str, str], proc: Path = PROC, wsl: Path = WSL_LIBRARY
-) -> str | None:
-    """Return the library to load before pynvml does, None when the machine's own will do.
-
-    Under WSL a distribution's library answers for no card; the one that Windows lends does
-    (ollama #1897).
-    """
-    named = environment.get(LIBRARY_VARIABLE)
-    if named:
-        return named
-    return str(wsl) if runs_under_wsl(proc) and wsl.exists() else None
-
-
-def runs_under_wsl(proc: Path = PROC) -> bool:
-    """Tell whether this Linux is a guest of Windows."""
-    try:
-        return "microsoft" in (proc / "sys/kernel/osrelease").read_text().lower()
-    except OSError:
-        return False
-
-
 def open_session(proc: Path = PROC) -> None:
     """Initialise NVML; each success needs its own `close_session`.
 
@@ -119,7 +93,8 @@ def open_session(proc: Path = PROC) -> None:
         _ask(pynvml.nvmlInit)
     except DriverError as error:
         if error.code == Code.LIB_RM_VERSION_MISMATCH:
-            raise translated(error.code, f"Driver/library version mismatch; {_versions(proc)}")
+            words = f"Driver/library version mismatch; {_versions(proc)}"
+            raise translated(error.code, words) from None
         raise
 
 
@@ -165,6 +140,7 @@ class OpenCard:
         else:
             self._handle = _look_up(pynvml.nvmlDeviceGetHandleByUUID, uuid)
         self._unknown: set[str] = set()
+        self._rows = RowBuffer()
         self._events: object | None = None
 
     def describe(self) -> Description:
@@ -197,9 +173,24 @@ class OpenCard:
         """
         found: dict[int, int | None] = {}
         for names in _PROCESS_LISTS:
-            for row in self._first(*names) or ():
-                merge_row(found, row.pid, row.usedGpuMemory)
+            if self._fill(names):
+                for pid, used in self._rows.rows():
+                    merge_row(found, pid, used)
         return found
+
+    def _fill(self, names: tuple[str, ...]) -> bool:
+        """Fetch one list of processes; tell whether the card has it."""
+        for name in names:
+            function = getattr(pynvml.nvmlLib, name, None)
+            if name in self._unknown or function is None:
+                continue
+            code = self._rows.fill(function, self._handle)
+            if code == pynvml.NVML_SUCCESS:
+                return True
+            if code not in NOT_KNOWN_HERE:
+                raise translated(code, str(pynvml.NVMLError(code)))
+            self._unknown.add(name)
+        return False
 
     def memory(self) -> CardMemory | None:
         """Return the card's memory, None when it has none of its own (unified memory)."""

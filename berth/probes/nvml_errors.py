@@ -18,6 +18,7 @@ class Code(IntEnum):
     NOT_SUPPORTED = 3
     NO_PERMISSION = 4
     NOT_FOUND = 6
+    INSUFFICIENT_SIZE = 7
     DRIVER_NOT_LOADED = 9
     TIMEOUT = 10
     LIBRARY_NOT_FOUND = 12
@@ -65,8 +66,10 @@ _MEANINGS: Final[Mapping[int, tuple[Unknown, str]]] = {
     ),
     Code.LIB_RM_VERSION_MISMATCH: (
         Unknown.DRIVER_MISMATCH,
-        "the driver was upgraded while its old kernel module stayed loaded: reboot, or stop"
-        " everything that uses the card (berthd too) and reload the module",
+        (
+            "the driver was upgraded while its old kernel module stayed loaded: reboot, or stop"
+            " everything that uses the card (berthd too) and reload the module"
+        ),
     ),
     Code.NOT_READY: (Unknown.FAILED, "the driver is not ready yet; it is asked again"),
     Code.GPU_NOT_FOUND: (

@@ -7,11 +7,20 @@ looked at again after as long as it has been known, at least 1 s and at most 30 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from berth.probes.procfs import PROC, ancestors, identify, program_name, scope_of
+import msgspec
+from msgspec.structs import replace
+
+from berth.probes.procfs import (
+    PROC,
+    ProcessFacts,
+    ancestors,
+    program_name,
+    read_process,
+    scope_of,
+)
 from berth.readings import UNTOLD, GpuProcess, Unmeasured
 from berth.units import Instant, MiB, used_mib
 
@@ -29,7 +38,7 @@ def sees_host_pids(proc: Path = PROC) -> bool:
     kernel does not say, there is one namespace only.
     """
     try:
-        text = os.readlink(proc / "self/ns/pid")
+        text = str((proc / "self/ns/pid").readlink())
     except OSError:
         return True
     return text == f"pid:[{NAMESPACE_OF_THE_HOST}]"
@@ -45,11 +54,11 @@ def merge_row(found: dict[int, int | None], pid: int, used: int | None) -> None:
         found[pid] = used
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct):
     """A process seen before: its inode in /proc, its last row, when to look at it again."""
 
     inode: int
+    facts: ProcessFacts
     used: int | None
     row: GpuProcess
     first: Instant
@@ -86,36 +95,40 @@ class KnownProcesses:
             return None
         known = self._known.get(pid)
         if known is None or known.inode != inode:
-            row = self._look_at(pid, used)
-            return None if row is None else _Known(inode, used, row, now, Instant(now + _SOONEST))
+            return self._meet(pid, inode, used, now)
         if now >= known.again:
-            return self._look_again(known, used, now)
+            return self._meet_again(known, used, now)
         if known.used != used:
             known.used = used
             known.row = replace(known.row, used=_size(used))
         return known
 
-    def _look_again(self, known: _Known, used: int | None, now: Instant) -> _Known | None:
-        """Look at a process anew. The longer line of parents stands: an orphan's is cut short."""
-        row = self._look_at(known.row.process.pid, used)
-        if row is None:
+    def _meet(self, pid: int, inode: int, used: int | None, now: Instant) -> _Known | None:
+        facts = read_process(pid, self._proc)
+        if facts is None:
             return None
-        if len(row.ancestors) < len(known.row.ancestors) and row.process == known.row.process:
-            row = replace(row, ancestors=known.row.ancestors)
-        again = now + min(max(now - known.first, _SOONEST), _LATEST)
-        return _Known(known.inode, used, row, known.first, Instant(again))
-
-    def _look_at(self, pid: int, used: int | None) -> GpuProcess | None:
-        process = identify(pid, self._proc)
-        if process is None:
-            return None
-        return GpuProcess(
-            process=process,
+        row = GpuProcess(
+            process=facts.process,
             name=program_name(pid, self._proc),
             used=_size(used),
             ancestors=ancestors(pid, self._proc),
             scope=scope_of(pid, self._proc),
         )
+        return _Known(inode, facts, used, row, now, Instant(now + _SOONEST))
+
+    def _meet_again(self, known: _Known, used: int | None, now: Instant) -> _Known | None:
+        """Look at a process anew. The longer line of parents stands: an orphan's is cut short."""
+        pid, row = known.facts.process.pid, known.row
+        facts = read_process(pid, self._proc)
+        if facts is None or facts.process != known.facts.process:
+            return self._meet(pid, known.inode, used, now)
+        if facts != known.facts:
+            parents = ancestors(pid, self._proc)
+            longer = parents if len(parents) >= len(row.ancestors) else row.ancestors
+            row = replace(row, name=program_name(pid, self._proc), ancestors=longer)
+        row = replace(row, used=_size(used), scope=scope_of(pid, self._proc))
+        again = now + min(max(now - known.first, _SOONEST), _LATEST)
+        return _Known(known.inode, facts, used, row, known.first, Instant(again))
 
 
 def _size(used: int | None) -> MiB | Unmeasured:

@@ -5,7 +5,6 @@ put to sleep, and that holds no process, is also let go for a while, long enough
 (about 6 s after the last session ends). A card without such power saving is never let go.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -49,23 +48,18 @@ def may_sleep(pci: str, proc: Path = PROC) -> bool:
     )
 
 
-@dataclass(slots=True)
 class Rest:
     """When a card is let go so that it can fall asleep."""
 
-    pci: str
-    proc: Path = PROC
-    sys: Path = SYS
-    _quiet_since: Instant | None = None
-    _may: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """See once whether this card ever sleeps."""
-        self._may = bool(self.pci) and may_sleep(self.pci, self.proc)
+    def __init__(self, pci: str, proc: Path = PROC, sys: Path = SYS) -> None:
+        self._pci = pci
+        self._sys = sys
+        self._may = bool(pci) and may_sleep(pci, proc)
+        self._quiet_since: Instant | None = None
 
     def at(self, now: Instant) -> Unmeasured | None:
         """Return why the card must not be touched now, None when it may be read."""
-        if self.pci and sleeps(self.pci, self.sys):
+        if self._pci and sleeps(self._pci, self._sys):
             return ASLEEP
         if self._quiet_since is None or now - self._quiet_since < QUIET_FOR:
             return None

@@ -31,6 +31,7 @@ def on_away_too_long(steps: Steps) -> None:
 
 
 def on_queued(steps: Steps, event: Queued) -> None:
+    """The request waits: tell the person, when the reason is news."""
     phase = steps.run.phase
     if not isinstance(phase, Asking):
         return
@@ -47,6 +48,7 @@ def on_queued(steps: Steps, event: Queued) -> None:
 
 
 def on_given(steps: Steps, event: LeaseGiven) -> None:
+    """Granted: let the waiting child execute the command."""
     phase = steps.run.phase
     if not isinstance(phase, Asking):
         return
@@ -69,6 +71,7 @@ def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
 
 
 def on_refused(steps: Steps, event: Refused) -> None:
+    """Refused: say why, and leave with the status that says whether waiting longer would help."""
     match steps.run.phase:
         case Asking():
             steps.say(

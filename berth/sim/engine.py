@@ -10,15 +10,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import FrameType
 from typing import Final
 
 from berth.errors import BerthError, Code, Exit
 from berth.probes.simulated import declared_cards
+from berth.sim.endings import Ending
 from berth.sim.keeper import fork_slow_release, fork_stray
 from berth.sim.llama import LlamaSite
 from berth.sim.memory import Memory, claimed_on
-from berth.sim.play import Ending, EngineFlags, Play
+from berth.sim.play import EngineFlags, Play
 from berth.sim.serving import HOST, EngineServer, Site, listen
 from berth.sim.work import Work
 
@@ -92,11 +92,11 @@ def _fork_keeper(flags: EngineFlags) -> int | None:
 
 
 def _hear_signals(play: Play) -> None:
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 -- as signal calls it
-        play.endings.put(Ending.STOP)
-
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN if play.flags.ignore_sigterm else stop)
+    if play.flags.ignore_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        play.endings.hear([signal.SIGINT])
+    else:
+        play.endings.hear([signal.SIGINT, signal.SIGTERM])
 
 
 def _crash_later(flags: EngineFlags) -> None:
@@ -114,9 +114,9 @@ def _live(play: Play, server: EngineServer | None, total: int | None) -> int:
         if total is not None and claimed_on(flags.folder, flags.card) > total:
             return _run_out_of_memory(flags)
         play.loaded = True
-        ending = play.next_ending(within=flags.run_s)
+        ending = play.endings.next(within=flags.run_s)
     if ending is Ending.UNLOADED:
-        play.next_ending(within=_MOMENT)
+        play.endings.next(within=_MOMENT)
     if ending is Ending.STOP and server is not None:
         server.stop_listening()
         return _stop(play)
@@ -127,7 +127,7 @@ def _load(play: Play) -> Ending | None:
     """Claim the memory step by step; the word to end cuts it short."""
     steps = _LOAD_STEPS if play.flags.load_s else 1
     for step in range(1, steps + 1):
-        ending = play.next_ending(within=play.flags.load_s / steps)
+        ending = play.endings.next(within=play.flags.load_s / steps)
         if ending is not None:
             return ending
         play.memory.hold(play.flags.mib * step // steps)
@@ -149,6 +149,6 @@ def _stop(play: Play) -> int:
     """
     play.work.stop()
     while play.work.in_flight:
-        if play.next_ending(within=_LOOK_AGAIN) is Ending.STOP:
+        if play.endings.next(within=_LOOK_AGAIN) is Ending.STOP:
             return _FAILED
     return int(Exit.OK)

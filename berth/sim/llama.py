@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth.sim.completions import MODEL, Completions, Facts, parse_asked
-from berth.sim.play import Ending, Play
+from berth.sim.play import Play
 from berth.sim.serving import Call
 from berth.sim.work import ClientGone, Slot, Stopped
 
@@ -124,7 +124,7 @@ class LlamaSite:
             return
         self._play.memory.release()
         call.reply(200, {"success": True})
-        self._play.endings.put(Ending.UNLOADED)
+        self._play.endings.put_unloaded()
 
     def _timings(self, slot: Slot) -> Facts:
         token_ms = self._play.flags.token_s * 1000

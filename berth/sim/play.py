@@ -1,10 +1,9 @@
 """One engine being played: what it was asked to do, and what its routes and main thread share."""
 
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
+from berth.sim.endings import Endings
 from berth.sim.memory import Memory
 from berth.sim.work import Work
 
@@ -39,30 +38,12 @@ class EngineFlags:
     residual_mib: int
 
 
-class Ending(Enum):
-    """Why an engine is to end."""
-
-    STOP = auto()
-    UNLOADED = auto()
-
-
 @dataclass(slots=True)
 class Play:
-    """An engine at work. `loaded` is set by the main thread, read by those that answer calls.
-
-    Endings come through a queue, and through this kind of queue, for it may be put into from a
-    signal handler that interrupts its own reader. An Event may not.
-    """
+    """An engine at work. `loaded` is set by the main thread, read by those that answer calls."""
 
     flags: EngineFlags
     memory: Memory
     work: Work
+    endings: Endings = field(default_factory=Endings)
     loaded: bool = False
-    endings: "SimpleQueue[Ending]" = field(default_factory=SimpleQueue)
-
-    def next_ending(self, within: float | None) -> Ending | None:
-        """Wait for the word to end, at most `within` seconds; None when none came."""
-        try:
-            return self.endings.get(timeout=within)
-        except Empty:
-            return None
