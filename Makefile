@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python -m tests.system.plain_demo
+	$(BIN)/berth demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from berth.cli import daemon, events, run, sim, status, stop, version
+from berth.cli import daemon, demo, events, run, sim, status, stop, version
 from berth.cli.context import tell_error
 from berth.errors import BerthError, Exit
 
@@ -23,6 +23,7 @@ app.command("daemon")(daemon.daemon)
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("status")(status.status)
 app.command("events")(events.events)
+app.command("demo")(demo.demo)
 app.command("stop")(stop.stop)
 app.command("version")(version.version)
 app.add_typer(sim.app, name="sim")

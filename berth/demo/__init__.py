@@ -1,0 +1,1 @@
+"""`berth demo`: Berth at work on simulated cards, in a folder of its own."""
