@@ -108,7 +108,6 @@ class NvidiaSource:
         if self._card is not None:
             self._card.close()
             self._card = None
-        self._health = None
 
     def _lose(self, error: DriverError) -> None:
         """Forget what an error made worthless: the card's handle, or the whole session."""

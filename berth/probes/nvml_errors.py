@@ -123,7 +123,7 @@ class DriverError(Exception):
 def translated(code: int, words: str, sentence: str = "") -> DriverError:
     """Return what a return code means. `words` are NVML's own; `sentence` replaces the table's."""
     why, known = _MEANINGS.get(code, _ANY)
-    return DriverError(code, Unmeasured(why, f"{sentence or known} (NVML: {words})"))
+    return DriverError(code, Unmeasured(why, f"{sentence or known} (NVML {code}: {words})"))
 
 
 def at_look_up(error: DriverError) -> DriverError:

@@ -438,6 +438,13 @@ PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, 1)
 PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v2, 2)
 PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, 2)
 
+/* The window of the bus into the memory: nvitop cannot draw a slice without it. */
+EXPORT int nvmlDeviceGetBAR1MemoryInfo(Device device, Memory *to) {
+  ON_CARD(nvmlOther);
+  *to = (Memory){256ull << 20, 248ull << 20, 8ull << 20};
+  return OK;
+}
+
 /* ---- load and heat ----------------------------------------------------------------------- */
 
 typedef struct { unsigned card, memory; } Utilisation;
