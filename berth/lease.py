@@ -140,8 +140,9 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Granted(_State, frozen=True, kw_only=True):
-    """Told to start. Taken back when it has not by `start_by`."""
+    """Told to start. Not started by `wake_at`, its holder is woken; by `start_by`, taken back."""
 
+    wake_at: Instant | None = None
     start_by: Instant
 
 
@@ -215,8 +216,9 @@ class Edge(msgspec.Struct, frozen=True):
 EDGES: Final[tuple[Edge, ...]] = (
     Edge(Granted, "started: it has a boundary", Starting),
     Edge(Granted, "started: a job, a script, a hold", Running),
-    Edge(Granted, "asked or stopped before it started", Draining),
-    Edge(Granted, "released, holder gone, or not started in time", Releasing),
+    Edge(Granted, "its holder was woken", Granted),
+    Edge(Granted, "stopped by a person, or taken back: not started in time", Draining),
+    Edge(Granted, "released, holder gone, or a script's not started in time", Releasing),
     Edge(Starting, "ready, or start limit over", Running),
     Edge(Starting, "asked to drain or stop", Draining),
     Edge(Starting, "released, or holder gone", Releasing),

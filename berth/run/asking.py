@@ -1,12 +1,17 @@
 """From asking to running: queued, granted, refused, or no berthd at all (R4)."""
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from berth.errors import Exit
 from berth.run.drain import Steps
 from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
 from berth.run.state import Asking, Leaving, Leftovers, Over, Running, RunOptions
-from berth.units import show_duration, since
+from berth.units import Seconds, show_duration, since
+
+START_MARGIN: Final = Seconds(1.0)
+"""How long before a grant is taken back it is not started any more."""
 
 
 def on_away_too_long(steps: Steps) -> None:
@@ -51,6 +56,12 @@ def on_given(steps: Steps, event: LeaseGiven) -> None:
     """Granted: let the waiting child execute the command."""
     phase = steps.run.phase
     if not isinstance(phase, Asking):
+        return
+    if event.start_by is not None and steps.now >= event.start_by - START_MARGIN:
+        # This wrapper was stopped for so long that the card was given to somebody else.
+        steps.say("refused", "granted, but not started in time; ask again", refusal=True)
+        steps.do(DropChild())
+        steps.leave(Exit.NOT_IN_TIME)
         return
     waited = since(phase.since, steps.now)
     if phase.why:

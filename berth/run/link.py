@@ -148,7 +148,12 @@ class Link:
                     Card(name=card["card"], uuid=card["uuid"], vendor=card["vendor"])
                     for card in data.get("cards", ())
                 )
-                return LeaseGiven(lease=data["lease"], name=data.get("name", ""), cards=cards)
+                return LeaseGiven(
+                    lease=data["lease"],
+                    name=data.get("name", ""),
+                    cards=cards,
+                    start_by=data.get("start_by"),
+                )
             case "attach":
                 return Attached(lease=data["lease"])
             case "lease.release":

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from berth.units import Seconds
+from berth.units import Instant, Seconds
 
 # --- what happens -------------------------------------------------------------------------------
 
@@ -37,11 +37,12 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseGiven(msgspec.Struct, frozen=True, kw_only=True):
-    """berthd: granted."""
+    """berthd: granted; it holds for a start until `start_by`, None for as long as one likes."""
 
     lease: str
     name: str
     cards: tuple[Card, ...]
+    start_by: Instant | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):

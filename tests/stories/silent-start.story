@@ -6,7 +6,7 @@ chat asks 14000
 - chat is granted gpu0
 - readings fast
 after 31
-- [lease.released] chat: it was not started in time
+- chat is woken
+- [lease.draining] chat: it was not started in time
 - chat is told: stop 1, at once (it was not started in time)
-- [lease.freed] chat: 0.5s after its word
-- readings slow
+- chat's tree is ended, 0s grace

@@ -25,7 +25,8 @@ What is never done here:
 Every wait is a state with a deadline, all of them looked at on each tick (`deadlines.py`):
 
     waiter         refuse_at   refused, with who stood in its way
-    Granted        start_by    taken back
+    Granted        wake_at     its holder is woken, in case it is stopped
+                   start_by    taken back, and its tree ended
     Starting       ready_by    counts as ready
     Draining       deadline    woken, or its tree ended by berthd (see DrainPhase)
     Keeping        hear_by     counts as running again; a later drain will find out
@@ -268,7 +269,8 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         granted=turn.now,
         unexplained=measured.unexplained,
     )
-    lease = Granted(held=held, start_by=after(turn.now, START_WITHIN))
+    start_by = after(turn.now, START_WITHIN)
+    lease = Granted(held=held, wake_at=turn.hear_by(), start_by=start_by)
     turn.card = turn.card.without_waiter(waiter.request)
     turn.add(lease)
     waited = since(waiter.arrived, turn.now)
@@ -281,7 +283,9 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         **_ask_facts(waiter),
     )
     turn.then.append(
-        RequestGranted(request=waiter.request, lease=lease.id, card=turn.card.identity)
+        RequestGranted(
+            request=waiter.request, lease=lease.id, card=turn.card.identity, start_by=start_by
+        )
     )
     if held.holder is None:
         holders.start_hold(turn, lease)

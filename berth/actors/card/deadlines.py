@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from berth.actors.card import drains, holders, sight
 from berth.actors.card.state import FRESH_FOR, Waiter
 from berth.actors.card.turn import Turn
+from berth.actors.trees.messages import WakeHolder
 from berth.errors import Code
 from berth.lease import (
     Detached,
@@ -43,7 +44,10 @@ def _on_lease(turn: Turn, lease: Lease) -> None:
     match lease:
         case Granted():
             if turn.now >= lease.start_by:
-                holders.take_back(turn, lease)
+                drains.take_back(turn, lease)
+            elif lease.wake_at is not None and turn.now >= lease.wake_at:
+                turn.effects.append(WakeHolder(lease=lease.id))
+                turn.change(lease, replace(lease, wake_at=None))
         case Starting():
             if turn.now >= lease.ready_by:
                 holders.count_as_ready(turn, lease)

@@ -118,6 +118,31 @@ def end_tree(turn: Turn, lease: Draining) -> None:
     turn.change(lease, replace(lease, phase=DrainPhase.ENDING, deadline=deadline))
 
 
+def take_back(turn: Turn, lease: Granted) -> None:
+    """Take back a grant that nobody started.
+
+    A wrapper that is silent may yet wake and start: its tree is ended before the memory is given
+    to somebody else. (Late itself, it does not start: it knows until when the grant held.)
+    """
+    why = "it was not started in time"
+    stopping = Draining(
+        held=next_order(lease),
+        order=Order.STOP,
+        wanted_by=None,
+        asked=turn.now,
+        phase=DrainPhase.ENDING,
+        deadline=after(turn.now, MARGIN),
+        before=Running(held=lease.held, ready=turn.now),
+    )
+    if lease.terms.wrapped:
+        turn.change(lease, stopping)
+        turn.lease_event("draining", stopping, why, order=Order.STOP.value)
+        turn.effects.append(EndTree(lease=lease.id, grace=Seconds(0.0)))
+    else:
+        turn.release(lease, why)
+    turn.order(stopping, Order.STOP, why, at_once=True)
+
+
 def recall(turn: Turn, lease: Draining, wanted_by: Waiter | None) -> None:
     """Note whom an asked holder makes room for; tell it to run on when that is nobody (Q3)."""
     if wanted_by is not None:

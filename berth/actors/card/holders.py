@@ -14,7 +14,7 @@ from berth.actors.card.messages import (
     ReleaseLease,
     TreeSeen,
 )
-from berth.actors.card.turn import Turn, next_order
+from berth.actors.card.turn import Turn
 from berth.actors.node.inbox import CallId, RequestRefused
 from berth.actors.trees.messages import ForgetTree
 from berth.errors import Code
@@ -25,7 +25,6 @@ from berth.lease import (
     Granted,
     Keeping,
     Lease,
-    Order,
     Releasing,
     Running,
     Starting,
@@ -112,14 +111,6 @@ def on_grant_lost(turn: Turn, event: GrantLost) -> None:
             RequestRefused(request=request_of(lease_id), code=Code.NO_JOURNAL, message=message)
         )
     turn.card = replace(turn.card, journal_writable=False)
-
-
-def take_back(turn: Turn, lease: Granted) -> None:
-    """Take back a grant that nobody started."""
-    stopped = replace(lease, held=next_order(lease))
-    turn.card = turn.card.with_lease(stopped)
-    turn.order(stopped, Order.STOP, "it was not started in time", at_once=True)
-    turn.release(stopped, "it was not started in time")
 
 
 # --- a holder's words -----------------------------------------------------------------------------

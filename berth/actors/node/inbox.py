@@ -13,7 +13,7 @@ from berth.ids import Attempt, CardName, LeaseId, RequestId
 from berth.lease import Order
 from berth.readings import CardIdentity
 from berth.standing import Blocker
-from berth.units import Seconds
+from berth.units import Instant, Seconds
 from berth.views import CardStatus
 
 
@@ -34,11 +34,12 @@ class RequestStands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestGranted(msgspec.Struct, frozen=True, kw_only=True):
-    """From a card: the one good end of a request."""
+    """From a card: the one good end of a request. It holds for a start until `start_by`."""
 
     request: RequestId
     lease: LeaseId
     card: CardIdentity
+    start_by: Instant | None = None
 
 
 class RequestRefused(msgspec.Struct, frozen=True, kw_only=True):

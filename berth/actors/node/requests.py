@@ -185,7 +185,7 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
             ReleaseLease(call=desk.silent_call(), lease=event.lease, peer=None, unseen=True),
         )
         return
-    party = replace(party, stands=None, behind="")
+    party = replace(party, stands=None, behind="", start_by=event.start_by)
     desk.node = replace(
         desk.node,
         requests=without_item(desk.node.requests, event.request),
@@ -200,6 +200,7 @@ def _granted(lease: LeaseId, party: Party, card: CardIdentity | None) -> ReplyDa
         "lease": lease,
         "name": party.name,
         "cards": [] if card is None else [card_grant(card)],
+        "start_by": party.start_by,
     }
 
 

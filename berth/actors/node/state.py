@@ -16,7 +16,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
 
     `connection` is None while the client is away. `behind` names the party of the same name that
     must end first (R10), empty when it need not wait. `sought` is what its card was asked, `asked`
-    when: a card that is started again is asked again.
+    when: a card that is started again is asked again. `start_by`: until when a grant holds.
     """
 
     number: int
@@ -30,6 +30,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     is_hold: bool = False
     sought: SeekLease | None = None
     asked: Instant = Instant(0.0)
+    start_by: Instant | None = None
     stands: RequestStands | None = None
 
 

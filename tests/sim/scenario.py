@@ -1,0 +1,205 @@
+"""A random life of a node: engines come and go, people interfere, things break.
+
+All of it follows from one seed. After the troubled part comes a quiet one, in which nobody asks any
+more and nothing breaks: by its end everybody must have been served or refused.
+"""
+
+import random
+from collections.abc import Callable
+
+from berth.ids import CardName, Key
+from berth.lease import Priority, Terms
+from berth.readings import CardIdentity, Unknown
+from berth.units import Seconds
+from tests.sim.invariants import look
+from tests.sim.machine import Machine, SimCard, some_behaviour
+from tests.sim.world import World
+
+QUIET_FOR = 2000.0
+
+
+class Scenario:
+    """One seed's world, and what befalls it."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        cards = [
+            SimCard(
+                identity=CardIdentity(
+                    name=CardName(f"gpu{index}"), index=index, uuid=f"GPU-{index}"
+                ),
+                total=self.rng.choice([1000, 2400, 8000]),
+                baseline=self.rng.choice([0, 20]),
+            )
+            for index in range(self.rng.choice([1, 1, 2, 3]))
+        ]
+        self.world = World(Machine(cards), seed)
+        self.world.watch_step = look
+        self.numbers = 0
+        self.troubled = True
+        self.world.start_berthd()
+        for what, every in self._happenings():
+            self._again(what, every)
+
+    def _happenings(self) -> list[tuple[Callable[[], None], float]]:
+        """Return what happens, and about how often (seconds)."""
+        return [
+            (self._ask, self.rng.choice([2.0, 8.0, 30.0])),
+            (self._kill_berthd, 120.0),
+            (self._crash_an_actor, 60.0),
+            (self._break_a_line, 30.0),
+            (self._kill_a_wrapper, 60.0),
+            (self._stop_a_wrapper, 60.0),
+            (self._slow_an_actor, 20.0),
+            (self._blind_a_card, 60.0),
+            (self._stranger, 45.0),
+            (self._fill_the_disk, 200.0),
+            (self._end_a_worker, 90.0),
+            (self._prune, 20.0),
+        ]
+
+    def _again(self, what: Callable[[], None], every: float) -> None:
+        def happen() -> None:
+            if self.troubled:
+                what()
+                self._again(what, every)
+
+        self.world.later(self.rng.expovariate(1 / every), happen)
+
+    def play(self, steps: int) -> None:
+        """Live through that many steps of trouble, then through the quiet."""
+        while self.world.steps < steps:
+            self.world.step()
+        self.calm()
+        self.world.play(self.world.now + QUIET_FOR)
+        self._everybody_has_ended()
+
+    def calm(self) -> None:
+        """End all trouble."""
+        self.troubled = False
+        world = self.world
+        world.note("calm")
+        world.disk.full = False
+        for card in world.machine.cards.values():
+            card.trouble = None
+        for client in world.clients:
+            client.resume()
+        for process in tuple(world.machine.processes.values()):
+            if process.name == "stranger":
+                world.end_process(process, 0.0)
+        for client in world.clients:
+            client.fork_dies()
+        if not world.actors:
+            world.start_berthd()
+
+    def _everybody_has_ended(self) -> None:
+        for client in self.world.clients:
+            if not client.over:
+                self.world.fail(f"{client.name} has not ended: {client.run.phase}")
+
+    # --- what happens -----------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        rng = self.rng
+        self.numbers += 1
+        name = f"e{self.numbers}"
+        card = rng.choice(list(self.world.machine.cards.values()))
+        behaviour = some_behaviour(rng, card.total)
+        terms = Terms(
+            name=name,
+            key=Key(f"key-{name}"),
+            priority=rng.choice(
+                [Priority.BACKGROUND, Priority.BATCH, Priority.INTERACTIVE, Priority.FOREGROUND]
+            ),
+            wait=Seconds(rng.choice([0.0, 5.0, 60.0, 600.0])),
+            min_turn=Seconds(rng.choice([0.0, 0.0, 20.0])),
+            drain_wait=Seconds(rng.choice([5.0, 60.0, 300.0])),
+            grace=Seconds(rng.choice([1.0, 10.0])),
+            start_limit=Seconds(60.0),
+            pinned=rng.random() < 0.05,
+            boundary=behaviour.boundary,
+            fail_closed=rng.random() < 0.1,
+            wrapped=True,
+        )
+        self.world.add_client(name, behaviour, terms, (card.identity.name,))
+
+    def _kill_berthd(self) -> None:
+        if self.world.actors:
+            self.world.kill_berthd()
+            self.world.later(self.rng.choice([0.1, 3.0, 30.0]), self._start_berthd)
+
+    def _start_berthd(self) -> None:
+        if not self.world.actors:
+            self.world.start_berthd()
+
+    def _crash_an_actor(self) -> None:
+        roles = [role for role in self.world.actors if role not in {"journal", "supervisor"}]
+        if roles:
+            self.world.crash(self.rng.choice(roles))
+
+    def _break_a_line(self) -> None:
+        clients = [client for client in self.world.clients if not client.over]
+        if clients:
+            self.rng.choice(clients).break_line()
+
+    def _kill_a_wrapper(self) -> None:
+        clients = [client for client in self.world.clients if client.wrapper.alive]
+        if clients:
+            self.rng.choice(clients).killed()
+            self.world.notice_exits()
+
+    def _stop_a_wrapper(self) -> None:
+        clients = [client for client in self.world.clients if client.wrapper.alive]
+        if clients:
+            client = self.rng.choice(clients)
+            client.wrapper.stopped = True
+            self.world.note(f"{client.wrapper.name} is stopped")
+            self.world.later(self.rng.choice([1.0, 20.0, 100.0]), client.resume)
+
+    def _slow_an_actor(self) -> None:
+        roles = list(self.world.actors)
+        if roles:
+            actor = self.world.actors[self.rng.choice(roles)]
+            actor.asleep_until = self.world.now + self.rng.choice([0.1, 1.0, 4.0])
+
+    def _blind_a_card(self) -> None:
+        card = self.rng.choice(list(self.world.machine.cards.values()))
+        card.trouble = self.rng.choice([Unknown.LOST, Unknown.FAILED, Unknown.DRIVER_MISMATCH])
+
+        def see() -> None:
+            card.trouble = None
+
+        self.world.later(self.rng.choice([1.0, 10.0, 60.0]), see)
+
+    def _stranger(self) -> None:
+        card = self.rng.choice(list(self.world.machine.cards.values()))
+        process = self.world.machine.spawn("stranger")
+        self.world.machine.allocate(process, card.identity.name, self.rng.randrange(card.total))
+        self.world.later(self.rng.choice([1.0, 30.0]), lambda: self.world.end_process(process, 0.0))
+
+    def _fill_the_disk(self) -> None:
+        self.world.note("the disk is full")
+        self.world.disk.full = True
+
+        def empty() -> None:
+            self.world.disk.full = False
+
+        self.world.later(self.rng.choice([1.0, 15.0]), empty)
+
+    def _end_a_worker(self) -> None:
+        self.world.end_worker(self.rng.choice(list(self.world.machine.cards)))
+
+    def _prune(self) -> None:
+        """Forget clients that are over and have left nothing behind."""
+        self.world.clients = [
+            client
+            for client in self.world.clients
+            if not client.over or client.wrapper.alive or client.leaves_something()
+        ]
+
+
+def play(seed: int, steps: int) -> World:
+    """Play a seed's world through that many troubled steps, and the quiet after them."""
+    scenario = Scenario(seed)
+    scenario.play(steps)
+    return scenario.world
