@@ -307,6 +307,7 @@ class Client:
         self.world.note(f"{self.name} starts under {effect.lease}")
         machine = self.world.machine
         self.engine = machine.spawn(self.name, self.wrapper, mark=self.name)
+        self.engine.granted = self.granted
         self.world.later(0.0, lambda: self.hear(ChildRuns()))
         half = self.behaviour.load_s / 2
         self.world.later(half, lambda: self._load(self.behaviour.mib // 2))
@@ -325,6 +326,7 @@ class Client:
             return
         if self.behaviour.forks and self.fork is None:
             self.fork = self.world.machine.spawn(f"{self.name}-fork", engine, mark=self.name)
+            self.fork.granted = self.granted
         owner = self.fork or engine
         if not owner.alive:
             return
@@ -444,6 +446,7 @@ class Client:
 
     def _leave(self) -> None:
         self.world.note(f"{self.name} leaves with {self.status}")
+        self.world.ended += 1
         if self.line is not None:
             self.line.up = False
         if self.wrapper.alive:

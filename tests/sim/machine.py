@@ -14,7 +14,7 @@ from berth.units import Instant, MiB
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """A process: its parent, what it holds on each card. Dead ones may hold memory for a while."""
+    """A process: its parent, what it holds on each card, whether that was `granted`."""
 
     identity: ProcessId
     parent: "Process | None"
@@ -22,6 +22,7 @@ class Process:
     mark: str = ""
     alive: bool = True
     stopped: bool = False
+    granted: bool = False
     holds: dict[CardName, int] = field(default_factory=dict)
 
 
@@ -43,6 +44,7 @@ class Machine:
         self.processes: dict[ProcessId, Process] = {}
         self._pids = 100
         self.lingering: dict[tuple[ProcessId, CardName], int] = {}
+        self.granted_lingering: set[ProcessId] = set()
 
     # --- processes --------------------------------------------------------------------------
 
@@ -64,6 +66,8 @@ class Machine:
         for card, mib in process.holds.items():
             if lingers and mib:
                 self.lingering[process.identity, card] = mib
+                if process.granted:
+                    self.granted_lingering.add(process.identity)
         process.holds = {}
         for child in self.processes.values():
             if child.parent is process:

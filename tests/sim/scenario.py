@@ -44,7 +44,7 @@ class Scenario:
     def _happenings(self) -> list[tuple[Callable[[], None], float]]:
         """Return what happens, and about how often (seconds)."""
         return [
-            (self._ask, self.rng.choice([2.0, 8.0, 30.0])),
+            (self._ask, self.rng.choice([1.0, 3.0, 10.0, 30.0])),
             (self._kill_berthd, 120.0),
             (self._crash_an_actor, 60.0),
             (self._break_a_line, 30.0),
@@ -71,7 +71,9 @@ class Scenario:
         while self.world.steps < steps:
             self.world.step()
         self.calm()
-        self.world.play(self.world.now + QUIET_FOR)
+        quiet_until = self.world.now + QUIET_FOR
+        while self.world.now < quiet_until and not all(c.over for c in self.world.clients):
+            self.world.play(self.world.now + 20.0)
         self._everybody_has_ended()
 
     def calm(self) -> None:

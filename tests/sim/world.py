@@ -131,6 +131,7 @@ class World:
         self.now = Instant(1000.0)
         self.steps = 0
         self.replies = 0
+        self.ended = 0
         self.collisions = 0
         self.story: deque[str] = deque(maxlen=STORY)
         self.disk = Disk()
@@ -587,10 +588,26 @@ class World:
 
     def _leased(self, card: CardName) -> int:
         """Return what engines that were granted the card use or are about to use of it."""
-        loading = sum(
+        loading = {
+            process.identity
+            for client in self.clients
+            if client.granted and client.wrapper.alive and card in self.cards_of(client)
+            for process in (client.engine, client.fork)
+            if process is not None and process.alive
+        }
+        promised = sum(
             client.behaviour.mib
             for client in self.clients
-            if client.granted and client.lease is not None and card in self.cards_of(client)
+            if client.engine is not None and client.engine.identity in loading
         )
-        stale = sum(mib for (_, on), mib in self.machine.lingering.items() if on == card)
-        return loading + stale
+        others = sum(
+            process.holds.get(card, 0)
+            for process in self.machine.processes.values()
+            if process.granted and process.identity not in loading
+        )
+        stale = sum(
+            mib
+            for (process, on), mib in self.machine.lingering.items()
+            if on == card and process in self.machine.granted_lingering
+        )
+        return promised + others + stale

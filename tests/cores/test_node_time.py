@@ -1,0 +1,152 @@
+"""What the node gathers, and what time does: status, heartbeats (see `node/core.py`)."""
+
+import pytest
+
+from berth.actors.card.messages import (
+    Describe,
+)
+from berth.actors.node.inbox import CallId, CardDescribed
+from berth.actors.node.messages import (
+    GiveBack,
+    Reply,
+    ShowStatus,
+)
+from berth.ids import CardName
+from berth.lease import Order
+from berth.views import Status
+from tests.cores.describing import card_status
+from tests.cores.playing_node import PlayedNode, fields, pushed_message
+
+# --- gathered -------------------------------------------------------------------------------------
+
+
+def described(call: CallId, card: str, index: int) -> CardDescribed:
+    return CardDescribed(call=call, card=CardName(card), status=card_status(card, index))
+
+
+def shown_cards(reply: Reply | None) -> list[str]:
+    assert reply is not None
+    assert isinstance(reply.data, Status)
+    return [card.card for card in reply.data.cards]
+
+
+def test_status_is_gathered_from_all_cards_in_their_order() -> None:
+    """Spec 16: one answer once the last card has spoken, the first card first."""
+    node = PlayedNode()
+    node.later(12.5)
+    message_id = node.calls("me", ShowStatus())
+    (ask,) = node.heard(Describe, "gpu1")
+    assert node.heard(Describe, "gpu0") == [ask]
+    node.hear(described(ask.call, "gpu1", 1))
+    assert node.answer(message_id) is None
+    node.hear(described(ask.call, "gpu0", 0))
+    reply = node.answer(message_id)
+    assert shown_cards(reply) == ["gpu0", "gpu1"]
+    assert reply is not None
+    assert isinstance(reply.data, Status)
+    shown = reply.data.node
+    assert (reply.data.v, shown.name, shown.version, shown.pid) == (1, "box", "0.1", 77)
+    assert shown.uptime_s == 12.5
+
+
+def test_status_is_answered_after_a_second_with_what_has_come() -> None:
+    """3.9: the deadline of a gathering; one card that hangs hides no other."""
+    node = PlayedNode()
+    message_id = node.calls("me", ShowStatus())
+    (ask,) = node.heard(Describe, "gpu1")
+    node.hear(described(ask.call, "gpu1", 1))
+    node.later(0.75, step=0.25)
+    assert node.answer(message_id) is None
+    node.later(0.25, step=0.25)
+    assert shown_cards(node.answer(message_id)) == ["gpu1"]
+    node.hear(described(ask.call, "gpu0", 0))
+    assert len(node.replies(message_id)) == 1
+
+
+def test_card_that_describes_itself_twice_counts_once() -> None:
+    """A repeated part is no second card, so the missing one is still waited for."""
+    node = PlayedNode()
+    message_id = node.calls("me", ShowStatus())
+    (ask,) = node.heard(Describe, "gpu0")
+    node.hear(described(ask.call, "gpu0", 0))
+    node.hear(described(ask.call, "gpu0", 0))
+    assert node.answer(message_id) is None
+
+
+def test_two_statuses_at_once_are_two_answers() -> None:
+    """Parts belong to the call that asked for them."""
+    node = PlayedNode()
+    one, two = node.calls("me", ShowStatus()), node.calls("you", ShowStatus())
+    for ask in node.heard(Describe, "gpu0"):
+        node.hear(described(ask.call, "gpu0", 0))
+        node.hear(described(ask.call, "gpu1", 1))
+    assert shown_cards(node.answer(one)) == shown_cards(node.answer(two)) == ["gpu0", "gpu1"]
+
+
+def test_status_of_a_node_without_cards_is_answered_at_once() -> None:
+    """Nobody is asked, so nobody is waited for."""
+    node = PlayedNode(cards=())
+    assert shown_cards(node.answer(node.calls("me", ShowStatus()))) == []
+
+
+# --- heartbeats -----------------------------------------------------------------------------------
+
+
+def test_holder_that_hears_nothing_is_pinged_every_five_seconds() -> None:
+    """S5: a holder notices within 15 s that berthd is gone."""
+    node = PlayedNode()
+    lease = node.holds("engine")
+    assert node.later(4.5) == []
+    message = pushed_message(node.later(0.5))
+    assert (message.order, message.lease, message.attempt) == ("ping", lease, 0)
+    assert node.later(4.5) == []
+    assert pushed_message(node.later(0.5)).order == "ping"
+
+
+def test_waiter_that_hears_nothing_is_told_where_it_stands_every_five_seconds() -> None:
+    """S5: progress is a waiter's heartbeat; a waiter that is gone is found out by it."""
+    node = PlayedNode()
+    request = node.asks("me")
+    node.stands(request, "chat2 is pinned")
+    assert node.later(4.5) == []
+    (reply,) = node.later(0.5)
+    assert isinstance(reply, Reply)
+    assert not reply.last
+    assert fields(reply)["why"] == "chat2 is pinned"
+    assert len(node.later(10)) == 2
+
+
+def test_heartbeat_is_left_out_when_something_else_was_said() -> None:
+    """S5: an order, a progress or an answer shows as well that berthd lives."""
+    node = PlayedNode()
+    lease = node.holds("engine")
+    request = node.asks("me")
+    node.later(3)
+    node.orders(lease, Order.DRAIN)
+    node.stands(request)
+    assert node.later(4.5) == []
+    assert len(node.later(0.5)) == 2
+
+
+def test_holder_that_is_away_is_not_pinged() -> None:
+    """S5: nothing is sent to a connection that is gone."""
+    node = PlayedNode()
+    node.holds("engine")
+    node.leaves("engine")
+    assert node.later(20) == []
+
+
+@pytest.mark.xfail(
+    reason="note_told keeps an entry for every client that ever called; only PeerGone drops it",
+    strict=True,
+)
+def test_client_that_got_its_answer_is_not_remembered() -> None:
+    """Each `berth stop` and `berth events` is a new connection: a daemon of weeks must not grow."""
+    node = PlayedNode()
+    node.refuses(node.asks("one"))
+    lease = node.holds("two")
+    node.calls("three", GiveBack(lease=lease))
+    node.is_done(node.last_call, lease)
+    node.ends(lease)
+    node.later(60)
+    assert not node.node.told
