@@ -3,6 +3,7 @@
 #   make test    all tests
 #   make check   ruff, mypy, format
 #   make bench   measure
+#   make sim     the whole broker in simulated worlds, N=1000000 events
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,10 @@ STAMP := $(VENV)/.installed
 # Two cores are plenty busy with two workers: the tests start real engines.
 WORKERS ?= 2
 
-.PHONY: demo test check format bench clean
+# How many simulated events `make sim` plays.
+N ?= 1000000
+
+.PHONY: demo test check format bench sim clean
 
 $(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +40,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench
+
+sim: $(STAMP)
+	$(BIN)/python -m tests.sim --events $(N)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ import msgspec
 import zmq
 
 from berth.errors import BerthError, Code, Exit
+from berth.paths import check_socket_dir
 from berth.wire import MAX_FRAME, PROTOCOL
 
 ANSWER_WITHIN: Final = 10.0
@@ -75,6 +76,7 @@ class Client:
         self._number = 0
 
     def __enter__(self) -> Self:
+        check_socket_dir(self._path)
         if not berthd_listens(self._path):
             self.close()
             raise nobody_there(self._path)

@@ -4,7 +4,7 @@ import difflib
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -18,6 +18,10 @@ class Duration(float):
     """A span in seconds, as a configuration writes it: 90, "90s", "1m30s"."""
 
     __slots__ = ()
+
+
+LONGEST: Final = 10 * 365 * 86400.0
+"""The longest duration, in seconds: as long as the socket takes one."""
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +49,7 @@ class EngineTable(_Table, frozen=True):
     start: str | list[str] | None = None
     gpu: str | list[str] | None = None
     needs_mib: Mib | list[Mib] | None = None
-    priority: str | None = None
+    priority: Literal["foreground", "interactive", "batch", "background"] | None = None
     drain_slots: str | None = None
     unload_url: str | None = None
     drain_wait: Duration | None = None
@@ -118,7 +122,10 @@ def _decode(kind: type, value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         # Only a ValueError becomes msgspec's own error, with the place in the file.
         raise ValueError('a duration is a number or a text such as "1m30s"')  # noqa: TRY004
-    return Duration(parse_duration(value) if isinstance(value, str) else value)
+    span = parse_duration(value) if isinstance(value, str) else value
+    if not 0 <= span <= LONGEST:
+        raise ValueError("a duration is from 0 s to ten years")
+    return Duration(span)
 
 
 def _bad(message: str, hint: str = "") -> BerthError:
@@ -170,8 +177,9 @@ def _keys_of(path: list[str | int]) -> list[str]:
 def _line_of(path: list[str | int], text: str) -> int:
     """Return the line on which a key stands (the table's own when the key is not found)."""
     table = str(path[0]) if path else ""
-    index = next((part for part in path if isinstance(part, int)), 0)
-    key = str(path[-1])
+    index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
+    keys = [part for part in path if isinstance(part, str)]
+    key, dotted = str(keys[-1]), ".".join(keys) if keys else ""
     seen, inside, best = -1, len(path) == 1, 1
     for number, line in enumerate(text.splitlines(), 1):
         header = _HEADER.match(line)
@@ -180,7 +188,9 @@ def _line_of(path: list[str | int], text: str) -> int:
             seen += same
             inside = same and (header["open"] == "[" or seen == index)
             best = number if inside else best
-        elif inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+            continue
+        wanted = key if inside else dotted
+        if (inside or seen < 0) and re.match(rf"\s*[\"']?{re.escape(wanted)}[\"']?\s*=", line):
             return number
     return best
 

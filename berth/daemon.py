@@ -290,14 +290,15 @@ class Daemon:
         if incarnation:
             for card in self.cards.values():
                 card.tell(ForgetWaiters())
+        cards = tuple(spec.identity for spec in self._options.cards)
         node = Node(
             name=sockets.gethostname(),
             version=__version__,
             pid=os.getpid(),
             started=self._started,
-            cards=tuple(spec.identity for spec in self._options.cards),
+            cards=cards,
             last_number=kept.last_number,
-            leases=parties(kept),
+            leases=parties(kept, cards),
         )
         return NodeActor.start(
             node=node,

@@ -77,7 +77,6 @@ def prepare_socket_dir(socket: Path) -> None:
     directory = socket.parent
     try:
         directory.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
-        found = directory.stat()
     except OSError as error:
         message = f"cannot use {directory} for the socket: {error.strerror}"
         raise BerthError(
@@ -86,6 +85,20 @@ def prepare_socket_dir(socket: Path) -> None:
             hint="name another with --socket or BERTH_SOCKET",
             exit_status=Exit.CONFIG,
         ) from error
+    check_socket_dir(socket)
+
+
+def check_socket_dir(socket: Path) -> None:
+    """Check that nobody else can have put a socket of their own there. Clients check it too.
+
+    Raises:
+        BerthError: the directory is somebody else's, or others may write to it.
+    """
+    directory = socket.parent
+    try:
+        found = directory.stat()
+    except OSError:
+        return  # nobody has put anything there
     if found.st_uid not in {os.getuid(), 0} or _others_may_write(found.st_mode):
         raise BerthError(
             Code.BAD_CONFIG,

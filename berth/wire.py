@@ -37,7 +37,7 @@ class StatusOp(Op, tag="status", frozen=True):
 class EventsOp(Op, tag="events", frozen=True):
     """Events after `since` (a sequence number), or of the last `last_s` seconds; oldest first."""
 
-    since: int | None = None
+    since: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] | None = None
     last_s: Span | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=10000)] = 1000
 

@@ -1,4 +1,4 @@
-"""The house keeps its shape: what a file's place says it may touch, it touches, and nothing else."""
+"""The house keeps its shape: a file touches what its place says it may, and nothing else."""
 
 import ast
 import re
@@ -190,7 +190,7 @@ def test_files_and_functions_stay_readable() -> None:
 
 
 def test_any_stands_only_where_it_must() -> None:
-    """pykka's references are untyped; so is JSON before it was checked. Nothing else is."""
+    """Pykka's references are untyped; so is JSON before it was checked. Nothing else is."""
     allowed = {
         "actors/base.py",
         "actors/supervisor/actor.py",

@@ -103,6 +103,9 @@ def simulated_cards(folder: Path) -> tuple[SimulatedCard, ...]:
     for index, card in enumerate(declared_cards(folder)):
         (folder / CLAIMS_FOLDER / str(index)).mkdir(parents=True, exist_ok=True)
         pci = normal_pci(card.pci) if card.pci else None
+        if card.pci and pci is None:
+            message = f"{folder / CARDS_FILE}: pci = {card.pci!r} is no PCI address"
+            raise BerthError(Code.BAD_CONFIG, message, exit_status=Exit.CONFIG)
         identity = CardIdentity(
             name=card_name(index),
             index=index,

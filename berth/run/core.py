@@ -189,7 +189,7 @@ def attach(steps: Steps) -> None:
         steps.do(
             SendAttach(
                 lease=phase.lease,
-                state="running" if phase.kill_at is None else "draining",
+                state="draining" if phase.killed or phase.kill_at is not None else "running",
                 attempt=phase.attempt,
                 scope=phase.scope,
                 ran_for=since(phase.ended, steps.now),
@@ -266,7 +266,7 @@ def _on_passed(steps: Steps) -> None:
     match phase:
         case Asking():
             away = steps.run.away_since
-            allowed = TRY_FOR if steps.run.options.berthd_seen_this_boot else Seconds(0.0)
+            allowed = _try_for(steps.run.options)
             if away is not None and not phase.request and since(away, steps.now) >= allowed:
                 on_away_too_long(steps)
         case Running():
@@ -280,13 +280,21 @@ def _on_passed(steps: Steps) -> None:
             pass
 
 
+def _try_for(options: RunOptions) -> Seconds:
+    """Return how long a berthd that was never heard is tried (R4)."""
+    return TRY_FOR if options.berthd_seen_this_boot else Seconds(0.0)
+
+
 def wake_at(run: Run, now: Instant) -> Instant:
     """Return when the run must look at its deadlines next."""
     latest = after(now, _LOOK_AT_LEAST_EVERY)
     deadlines: list[Instant]
     match run.phase:
+        case Asking(request=""):
+            allowed = _try_for(run.options)
+            deadlines = [] if run.away_since is None else [after(run.away_since, allowed)]
         case Asking():
-            deadlines = [] if run.away_since is None else [after(run.away_since, TRY_FOR)]
+            deadlines = []
         case Running(drain=drain):
             deadlines = [at for at in _drain_deadlines(run, drain) if at is not None]
         case Leftovers(look_at=look_at, kill_at=kill_at):
@@ -303,7 +311,9 @@ def _drain_deadlines(run: Run, drain: Drain) -> tuple[Instant | None, ...]:
         case NoDrain(read_at=at):
             return (at,)
         case ToBoundary(asked=asked, read_at=at):
-            return (at, after(asked, run.options.drain_wait))
+            # One that is never cut has no end to its wait.
+            never_cut = run.options.fail_closed
+            return (at, None if never_cut else after(asked, run.options.drain_wait))
         case Unloading(stop_at=at):
             return (at,)
         case Stopping(kill_at=at):

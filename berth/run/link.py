@@ -188,5 +188,6 @@ def _shown(lease: str, status: dict[str, Any]) -> LeaseShown:
     ages = {card["card"]: card["reading_age_s"] for card in status.get("cards", ())}
     used = [row["used_mib"] for row in rows]
     known = all(mib is not None for mib in used)
-    oldest = max((ages.get(row["card"]) or 1e9 for row in rows), default=0.0)
+    known_ages = [ages.get(row["card"]) for row in rows]
+    oldest = max((1e9 if age is None else age for age in known_ages), default=0.0)
     return LeaseShown(used_mib=sum(used) if known else None, reading_age=Seconds(oldest))

@@ -13,8 +13,9 @@ from berth.client import berthd_listens
 from berth.config import Config, EngineTable
 from berth.errors import BerthError, Code, Exit
 from berth.ids import Key
+from berth.lease import Priority
 from berth.marks import mark_of
-from berth.paths import berthd_ran_this_boot
+from berth.paths import berthd_ran_this_boot, check_socket_dir
 from berth.run.state import RunOptions
 from berth.run.wrapper import RunPlan
 from berth.units import Seconds, parse_duration
@@ -55,6 +56,7 @@ def plan_run(
     Raises:
         BerthError: there is nothing to run, or a flag is nonsense.
     """
+    check_socket_dir(socket)
     entry = None if flags.as_ is None else config.engine_named(flags.as_)
     if not command:
         command = _start_of(flags, entry)
@@ -63,7 +65,6 @@ def plan_run(
     terms = _terms(flags, engine, command, key)
     slots = flags.drain_slots or engine.drain_slots
     unload = flags.unload or engine.unload_url
-    names_cards = "CUDA_VISIBLE_DEVICES" not in environ and terms["cards"] is not None
     options = RunOptions(
         name=terms["name"],
         wait=Seconds(terms["wait_s"]),
@@ -72,7 +73,7 @@ def plan_run(
         boundary=slots is not None,
         unload=unload is not None,
         fail_closed=terms["fail_closed"],
-        names_cards=names_cards,
+        names_cards=terms["cards"] is not None,
         mark=mark_of(key),
         environment_names=frozenset({*environ, *engine.env}),
         berthd_seen_this_boot=berthd_listens(socket) or berthd_ran_this_boot(socket),
@@ -101,7 +102,13 @@ def _start_of(flags: RunFlags, entry: EngineTable | None) -> Sequence[str]:
         )
     if entry.start is None:
         raise _usage(f'nothing to run: [[engine]] "{entry.name}" in berth.toml has no start')
-    return shlex.split(entry.start) if isinstance(entry.start, str) else entry.start
+    try:
+        words = shlex.split(entry.start) if isinstance(entry.start, str) else entry.start
+    except ValueError as error:
+        raise _usage(f'[[engine]] "{entry.name}" in berth.toml: start: {error}') from error
+    if not words or not words[0]:
+        raise _usage(f'[[engine]] "{entry.name}" in berth.toml: start is empty')
+    return words
 
 
 def _terms(
@@ -114,7 +121,7 @@ def _terms(
         "key": key,
         "needs_mib": _needs(flags.needs_mib) if flags.needs_mib else engine.needs_mib,
         "cards": _cards(flags.gpu or engine.gpu),
-        "priority": flags.priority or engine.priority,
+        "priority": _priority(flags.priority) or engine.priority,
         "wait_s": _span("--wait", flags.wait, engine.wait, 120.0),
         "min_turn_s": _span("--min-turn", flags.min_turn, engine.min_turn, 0.0),
         "drain_wait_s": _span("--drain-wait", flags.drain_wait, engine.drain_wait, 300.0),
@@ -128,6 +135,13 @@ def _terms(
         "numbered": flags.as_ is None,
         "wrapped": True,
     }
+
+
+def _priority(typed: str | None) -> str | None:
+    words = [priority.word for priority in Priority if priority is not Priority.HOLD]
+    if typed is not None and typed not in words:
+        raise _usage(f"--priority: {typed!r} is none of {', '.join(words)}")
+    return typed
 
 
 def _span(flag: str, typed: str | None, configured: float | None, otherwise: float) -> float:

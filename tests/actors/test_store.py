@@ -92,14 +92,7 @@ def after_restart(lease: Lease) -> tuple[Lease, ...]:
     [
         *STATES,
         HOLD,
-        pytest.param(
-            Detached(held=HELD, order=Order.STOP),
-            marks=pytest.mark.xfail(
-                reason="a Detached lease is kept as 'held', so its order is lost when it is saved "
-                "(its tree changed) and berthd starts a second time",
-                strict=True,
-            ),
-        ),
+        pytest.param(Detached(held=HELD, order=Order.STOP)),
     ],
     ids=named,
 )
@@ -275,12 +268,6 @@ def test_new_file_has_given_no_number(store: Store) -> None:
     assert (kept.last_seq, kept.last_number, kept.leases, kept.baselines) == (0, 0, {}, {})
 
 
-@pytest.mark.xfail(
-    reason="sqlite takes no integer above 2**63; OverflowError is not among the errors that the "
-    "journal's shell expects, so one client's op `events` ends berthd",
-    raises=OverflowError,
-    strict=True,
-)
 def test_number_that_no_sequence_reaches_finds_nothing(store: Store) -> None:
     """Spec 16: `since` is any integer on the wire."""
     tell(store, 1)

@@ -70,7 +70,7 @@ def _moment_of_death(pid: int) -> float:
 
 
 def run_overhead(node: Node) -> None:
-    """Measure: from typing `berth run` to its command's first word, less what Python itself takes."""
+    """Measure: from typing `berth run` to its command's first word, less the command's own."""
     bare = Timings([_to_first_word(node, []) for _ in range(RUNS)])
     wrapped = Timings([_to_first_word(node, [*BERTH, "run", "--"]) for _ in range(RUNS)])
     overhead = Timings([seconds - bare.median for seconds in wrapped.seconds])

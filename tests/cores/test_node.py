@@ -283,11 +283,6 @@ def test_stop_takes_waiters_and_holders_of_a_name_together() -> None:
     assert fields(node.answer(stopped))["lease"] == lease
 
 
-@pytest.mark.xfail(
-    reason="leases of cards that berthd does not govern (any more) are restored into the node, and "
-    "its shell has no address for them: KeyError, and the node dies of it",
-    strict=True,
-)
 @pytest.mark.parametrize("way", ["stop", "attach"])
 def test_nothing_is_sent_to_a_card_that_is_not_governed(way: str) -> None:
     """S6, M1: `berth daemon --gpu gpu0` after one that governed all; holds and holders are kept."""

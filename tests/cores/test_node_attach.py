@@ -1,6 +1,5 @@
 """Holders at the node: coming back, orders, and a card that was started again (R4, S6)."""
 
-import pytest
 from msgspec.structs import replace
 
 from berth.actors.card.messages import (
@@ -83,11 +82,6 @@ def test_attach_to_a_card_that_is_not_there_is_refused_by_name() -> None:
     assert node.code(message_id) is Code.NO_CARD
 
 
-@pytest.mark.xfail(
-    reason="PeerGone forgets the call, so the lease that its card adopts is known to nobody: it "
-    "hears no order, and the next attach makes a second lease for the same engine",
-    strict=True,
-)
 def test_lease_adopted_after_its_client_was_cut_off_is_known() -> None:
     """S6, R4: the engine runs and its wrapper attaches again: it must find the lease it has."""
     node = PlayedNode()
@@ -115,7 +109,8 @@ def kept(number: int, name: str, key: str) -> Running:
 def test_node_that_starts_again_knows_the_leases_of_the_journal() -> None:
     """S6: names, keys and numbers outlive berthd, so a restart grants nothing twice."""
     node = PlayedNode()
-    outlived = parties(Kept(leases={"GPU-0": (kept(7, "chat", "k"),)}))
+    first = node.node.cards[0]
+    outlived = parties(Kept(leases={first.key: (kept(7, "chat", "k"),)}), node.node.cards)
     node.node = replace(node.node, leases=outlived, last_number=7)
     assert node.asks("me", "chat", key="new", exclusive=True) == "r8"
     assert node.heard(SeekLease)[0].behind == "L7"

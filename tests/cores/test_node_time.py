@@ -1,7 +1,5 @@
 """What the node gathers, and what time does: status, heartbeats (see `node/core.py`)."""
 
-import pytest
-
 from berth.actors.card.messages import (
     Describe,
 )
@@ -136,10 +134,6 @@ def test_holder_that_is_away_is_not_pinged() -> None:
     assert node.later(20) == []
 
 
-@pytest.mark.xfail(
-    reason="note_told keeps an entry for every client that ever called; only PeerGone drops it",
-    strict=True,
-)
 def test_client_that_got_its_answer_is_not_remembered() -> None:
     """Each `berth stop` and `berth events` is a new connection: a daemon of weeks must not grow."""
     node = PlayedNode()

@@ -63,15 +63,7 @@ def test_draining_command_attaches_as_draining_with_the_latest_order(step: str) 
     [
         ("well", "running"),
         ("badly", "draining"),
-        pytest.param(
-            "killed",
-            "draining",
-            marks=pytest.mark.xfail(
-                reason="attach takes kill_at None for not ordered away; it is None again once "
-                "SIGKILL is out",
-                strict=True,
-            ),
-        ),
+        pytest.param("killed", "draining"),
     ],
 )
 def test_leftovers_attach_with_what_becomes_of_them(ended: str, state: str) -> None:

@@ -319,11 +319,7 @@ def no_berthd_since_boot() -> PlayedRun:
     "make",
     [
         *CASES,
-        pytest.param(
-            no_berthd_since_boot,
-            id="no berthd since boot",
-            marks=pytest.mark.xfail(reason=AT_ONCE, strict=True),
-        ),
+        pytest.param(no_berthd_since_boot, id="no berthd since boot"),
     ],
 )
 def test_wrapper_wakes_up_no_later_than_its_next_deadline(make: Callable[[], PlayedRun]) -> None:
@@ -343,16 +339,8 @@ def test_wrapper_wakes_up_no_later_than_its_next_deadline(make: Callable[[], Pla
     [
         *CASES,
         pytest.param(later_by(9, heard_and_alone), id="heard, berthd away"),
-        pytest.param(
-            later_by(11, heard_and_alone),
-            id="heard, berthd long away",
-            marks=pytest.mark.xfail(reason=SPINS, strict=True),
-        ),
-        pytest.param(
-            later_by(31, fail_closed),
-            id="fail-closed beyond its drain-wait",
-            marks=pytest.mark.xfail(reason=SPINS, strict=True),
-        ),
+        pytest.param(later_by(11, heard_and_alone), id="heard, berthd long away"),
+        pytest.param(later_by(31, fail_closed), id="fail-closed beyond its drain-wait"),
     ],
 )
 def test_wrapper_sleeps_once_it_has_done_what_was_due(make: Callable[[], PlayedRun]) -> None:

@@ -239,10 +239,6 @@ def test_child_without_state_is_started_again_after_pauses_that_double() -> None
     assert pauses(Played(), 6) == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
 
 
-@pytest.mark.xfail(
-    reason="the pause counts the deaths of the last 60 s, and the longer it is the fewer those are",
-    strict=True,
-)
 def test_pause_does_not_shrink_while_the_child_goes_on_dying() -> None:
     """3.7: 30 s is where it stays, for ever: a driver may come back tomorrow."""
     assert pauses(Played(), 10)[5:] == [30.0] * 5
@@ -320,11 +316,6 @@ def test_what_was_kept_for_a_stranger_is_ignored() -> None:
     assert Played().hear(KeptRead(role="stranger", incarnation=0, kept=KEPT)) == []
 
 
-@pytest.mark.xfail(
-    reason="_prepared and ChildStarted look at the incarnation only, so a late word of the journal "
-    "starts a child that was closed",
-    strict=True,
-)
 def test_closed_child_is_not_started_by_a_late_word_of_the_journal() -> None:
     """3.7: closed is for good: its neighbours have been told."""
     played = Played(slow_journal=True)

@@ -275,11 +275,6 @@ def test_nobody_is_signalled_for_a_lease_that_is_not_watched(event: TreesInbox) 
     assert watching().hear(event) == []
 
 
-@pytest.mark.xfail(
-    reason="_watch makes a new Watch, and its kill_at is None: a card that watches again (every "
-    "attach does) calls off the SIGKILL that is due",
-    strict=True,
-)
 def test_watch_that_is_repeated_does_not_call_off_the_kill() -> None:
     """H3, H6: a wrapper may attach while its tree is being ended; the grace goes on."""
     trees = watching()

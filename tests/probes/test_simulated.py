@@ -175,9 +175,6 @@ def test_file_without_a_card_declares_none(folder: Folder) -> None:
     assert simulated_cards(folder.path) == ()
 
 
-@pytest.mark.xfail(
-    reason="a pci that normal_pci does not understand is dropped without a word", strict=True
-)
 def test_address_that_is_none_is_told(folder: Folder) -> None:
     """S1: bad values are errors; the card would be found under an address nobody wrote."""
     folder.declare('[[card]]\ntotal_mib = 1\npci = "slot 3"\n')

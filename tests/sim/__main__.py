@@ -1,7 +1,7 @@
 """`make sim N=1000000`: as many simulated events as asked, seed after seed.
 
-    python -m tests.sim --events 1000000          from seed 0 on
-    python -m tests.sim --seed 17 --steps 20000   one seed, again
+python -m tests.sim --events 1000000          from seed 0 on
+python -m tests.sim --seed 17 --steps 20000   one seed, again
 """
 
 import argparse

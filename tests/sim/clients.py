@@ -234,7 +234,7 @@ class Client:
         for effect in effects:
             self._do(effect)
 
-    def _do(self, effect: RunEffect) -> None:  # noqa: C901 -- one line an effect
+    def _do(self, effect: RunEffect) -> None:
         match effect:
             case SendRequest():
                 self.send("request", AskLease(wanted=self._wanted(effect.waited)))

@@ -6,7 +6,7 @@ from tests.sim.world import World
 
 
 def look(world: World) -> None:
-    """Look at the world once. (Collisions and cut replies are noticed where they happen.)"""
+    """Look at the world once; collisions and cut replies are noticed where they happen."""
     for client in world.clients:
         if client.starts > 1:
             world.fail(f"{client.name} was started {client.starts} times")

@@ -42,25 +42,25 @@ from berth.actors.node.messages import (
     Called,
     CardRestarted,
     EventTold,
-    ForCard as NodeForCard,
     NodeTick,
     PeerGone,
     Publish,
     Push,
     Reply,
 )
+from berth.actors.node.messages import (
+    ForCard as NodeForCard,
+)
 from berth.actors.node.recovery import parties
 from berth.actors.node.state import Node
 from berth.actors.supervisor import core as supervisor_core
 from berth.actors.supervisor.messages import (
-    AbandonChild,
     Care,
     ChildStarted,
     CloseChild,
     GiveUp,
     PingChild,
     PrepareChild,
-    Report,
     StartChild,
     SupervisorTick,
 )
@@ -94,7 +94,7 @@ STORY = 400
 TICK = 0.5
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818 -- it is a finding
     """An invariant does not hold."""
 
 
@@ -229,14 +229,15 @@ class World:
             self.tell("trees", watch)
 
     def _start_node(self, kept: Kept, incarnation: int) -> None:
+        cards = tuple(card.identity for card in self.machine.cards.values())
         node = Node(
             name="sim",
             version="0",
             pid=1,
             started=self.now,
-            cards=tuple(card.identity for card in self.machine.cards.values()),
+            cards=cards,
             last_number=kept.last_number,
-            leases=parties(kept),
+            leases=parties(kept, cards),
         )
         self.actors["node"] = Actor("node", node, node_core.decide, incarnation)
 
@@ -350,6 +351,8 @@ class World:
                     "supervisor",
                     KeptRead(role=effect.role, incarnation=effect.incarnation, kept=self._kept()),
                 )
+            case _:
+                pass  # pruning and reading events: there is nothing to see of them here
 
     def _write(self, effect: Any) -> Any:
         if self.disk.full:
@@ -362,6 +365,8 @@ class World:
                     self.disk.leases.pop((entry.card_key, entry.lease), None)
                 case SaveBaseline():
                     self.disk.baselines[entry.card_key] = entry.baseline
+                case _:
+                    raise AssertionError(entry)
         for event in effect.batch.events:
             self.disk.last_seq = event.seq
             number = event.request or event.lease
@@ -382,8 +387,8 @@ class World:
                 self.note(f"supervisor: {effect}")
                 self.kill_berthd()
                 self.later(1.0, self.start_berthd)
-            case Report() | AbandonChild():
-                pass
+            case _:
+                pass  # reports, and children left behind: there is no thread here
 
     def _restart(self, effect: StartChild) -> None:
         role, incarnation = effect.role, effect.incarnation
@@ -420,6 +425,8 @@ class World:
                     self.later(0.001, lambda: self._look(name, effect.worker, again=False))
             case KillWorker():
                 self._workers.pop(name, None)
+            case _:
+                raise AssertionError(effect)
 
     def _look(self, name: str, worker: int, *, again: bool = True) -> None:
         number, pace = self._workers.get(name, (0, 0.0))
@@ -466,6 +473,8 @@ class World:
                 self._hear(actor, LeftoversKilled(lease=effect.watch.lease))
             case trees_core.ForCard():
                 self.tell(f"card {effect.card}", effect.message)
+            case _:
+                raise AssertionError(effect)
 
     def _exited(self, lease: Any, root: ProcessId) -> None:
         self._waiting_exits.pop(lease, None)
@@ -481,9 +490,9 @@ class World:
                 if client is not None:
                     client.resume()
             elif process is (client and client.wrapper):
-                if effect.signal == "SIGKILL" and client is not None:
-                    client.killed()
-                elif client is not None and not client.terms.wrapped:
+                if (effect.signal == "SIGKILL" and client is not None) or (
+                    client is not None and not client.terms.wrapped
+                ):
                     client.killed()
             elif effect.signal == "SIGKILL" or (client and client.behaviour.dies_on_term):
                 self._end_member(client, process)

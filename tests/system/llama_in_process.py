@@ -21,7 +21,8 @@ def main() -> None:
     parameters.cpuparams.n_threads = 1
     parameters.endpoint_metrics = True
     server = xllamacpp.Server(parameters)
-    print(server.listening_address, flush=True)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
     while True:
         signal.pause()
 

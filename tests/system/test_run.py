@@ -136,7 +136,9 @@ def test_killed_wrapper_takes_its_whole_tree_and_frees_the_card(node: Node) -> N
 
 def test_killed_berthd_leaves_engines_alone_and_grants_nothing_over_them(node: Node) -> None:
     """R4, S6: engines run on, come back under their old leases, and count as before."""
-    run = node.run("--as", "chat", "--needs-mib", "20000", "--", *node.claiming(20000, "sleep", "100"))
+    run = node.run(
+        "--as", "chat", "--needs-mib", "20000", "--", *node.claiming(20000, "sleep", "100")
+    )
     before = node.wait_state("chat", "running")
     node.kill()
     assert run.poll() is None
@@ -186,8 +188,12 @@ def test_what_a_command_leaves_behind_keeps_its_lease_while_it_holds_memory(node
 
 def test_what_a_failed_command_leaves_behind_is_stopped(node: Node) -> None:
     """R9: after a failure the leftovers get SIGTERM, and SIGKILL when they ignore it."""
-    stubborn = f"{PYTHON} -c 'import signal,time; signal.signal(15, signal.SIG_IGN); time.sleep(99)'"
-    run = node.run("--as", "bad", "--grace", "1s", "--", "sh", "-c", f"{stubborn} & sleep 0.5; exit 3")
+    stubborn = (
+        f"{PYTHON} -c 'import signal,time; signal.signal(15, signal.SIG_IGN); time.sleep(99)'"
+    )
+    run = node.run(
+        "--as", "bad", "--grace", "1s", "--", "sh", "-c", f"{stubborn} & sleep 0.5; exit 3"
+    )
     assert run.wait(timeout=20.0) == 3
     wait_for(lambda: not node.status()["leases"])
 

@@ -117,7 +117,9 @@ def test_ctrl_c_while_queued_withdraws(node: Node, shell: Shell) -> None:
 
 def test_reader_of_a_pipe_keeps_the_terminal(node: Node, shell: Shell) -> None:
     """R1: `berth run … | less`: the command must not take the terminal from its reader."""
-    shell.line(f"{BERTH_RUN} -- sh -c 'echo data; sleep 2' | sh -c 'cat; read x </dev/tty; echo $x'")
+    shell.line(
+        f"{BERTH_RUN} -- sh -c 'echo data; sleep 2' | sh -c 'cat; read x </dev/tty; echo $x'"
+    )
     shell.expect(r"data")
     shell.line("typed")
     shell.expect(r"typed\r\ntyped")

@@ -16,12 +16,17 @@ LAYERS = 2
 HEADS = 4
 FEED_FORWARD = 128
 CONTEXT = 4096
-WORDS = (
-    "harbor ship berth quay crane tide wave wind rope anchor pilot cargo deck mast sail keel "
-    "captain crew port dock pier mooring buoy signal lamp bell fog shore sand stone gull north "
-    "south east west morning evening night slow fast first last waits leaves comes stays turns "
-    "gives takes holds shows tells and or then while until after before with without between"
-).split()
+# fmt: off
+WORDS = [
+    "harbor", "ship", "berth", "quay", "crane", "tide", "wave", "wind", "rope", "anchor",
+    "pilot", "cargo", "deck", "mast", "sail", "keel", "captain", "crew", "port", "dock", "pier",
+    "mooring", "buoy", "signal", "lamp", "bell", "fog", "shore", "sand", "stone", "gull",
+    "north", "south", "east", "west", "morning", "evening", "night", "slow", "fast", "first",
+    "last", "waits", "leaves", "comes", "stays", "turns", "gives", "takes", "holds", "shows",
+    "tells", "and", "or", "then", "while", "until", "after", "before", "with", "without",
+    "between",
+]
+# fmt: on
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 NEVER, LIKELY = -40.0, 4.0
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:"

@@ -2,10 +2,12 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from berth.actors.card.state import Card, Settings
 from berth.actors.card.turn import Turn
 from berth.actors.trees.messages import WatchTree
-from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck
+from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck, with_held
 from berth.readings import CardIdentity
 from berth.units import Instant, MiB, Seconds, after
 
@@ -21,8 +23,9 @@ def restored(
     now: Instant,
 ) -> Card:
     """Return the card as it starts: whoever held it may still hold it."""
+    named = (_on_card(lease, identity) for lease in kept)
     leases = tuple(
-        sorted((_after_restart(lease, settings, now) for lease in kept), key=_grant_order)
+        sorted((_after_restart(lease, settings, now) for lease in named), key=_grant_order)
     )
     silent = any(isinstance(lease, Detached) for lease in leases)
     return Card(
@@ -39,6 +42,11 @@ def watches(card: Card) -> tuple[WatchTree, ...]:
     turn = Turn(card, Instant(0.0))
     turn.watch_all()
     return tuple(effect for effect in turn.effects if isinstance(effect, WatchTree))
+
+
+def _on_card(lease: Lease, identity: CardIdentity) -> Lease:
+    """Return the lease with the card's name as it is now: an index may change over a reboot."""
+    return with_held(lease, replace(lease.held, cards=(identity.name,)))
 
 
 def _after_restart(lease: Lease, settings: Settings, now: Instant) -> Lease:

@@ -208,7 +208,10 @@ def _next(journal: Journal) -> int:
 
 def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> _Decision:
     lost = tuple(m.lease for m in journal.riding if isinstance(m, RequestGranted))
-    effects: list[JournalEffect] = [PublishEvent(event=told) for told in journal.publishing]
+    # A grant that is lost never was: nobody hears of it, now or later.
+    effects: list[JournalEffect] = [
+        PublishEvent(event=told) for told in journal.publishing if told.lease not in lost
+    ]
     effects += [
         PassOn(message=message)
         for message in journal.riding
@@ -221,7 +224,8 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
         why = f"the journal cannot be written, so nothing is granted: {event.why}"
         journal, told = _alert(journal, "alert.raised", why, wall)
         effects += told
-    events = journal.unwritten.events[-EVENTS_KEPT_UNWRITTEN:]
+    events = tuple(told for told in journal.unwritten.events if told.lease not in lost)
+    events = events[-EVENTS_KEPT_UNWRITTEN:]
     journal = replace(
         journal,
         unwritten=replace(journal.unwritten, events=events),

@@ -122,6 +122,8 @@ def _state_of(lease: Lease) -> str:
             return "released"
         case Draining():
             return "draining"
+        case Detached(order=order) if order is not None:
+            return "draining"
         case _:
             return "held"
 

@@ -21,6 +21,7 @@ from berth.wire import EventMessage
 KEEP_FOR: Final = Seconds(30 * 86400)
 KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
 _PRUNED_AT_ONCE: Final = 5000
+_LARGEST: Final = (1 << 63) - 1
 
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -165,7 +166,7 @@ class Store:
         order = "DESC" if newest_first else "ASC"
         rows: list[Any] = self._db.execute(
             f"SELECT event FROM events WHERE seq > ? AND at >= ? ORDER BY seq {order} LIMIT ?",  # noqa: S608
-            (after_seq or 0, since, limit),
+            (min(after_seq or 0, _LARGEST), since, limit),
         ).fetchall()
         found = [_EVENTS.decode(row[0]) for row in rows]
         return tuple(reversed(found) if newest_first else found)

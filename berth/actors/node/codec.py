@@ -78,17 +78,17 @@ def decode(frame: bytes | memoryview, peer: ProcessId) -> tuple[str, ClientOp]:
     """
     try:
         op: AnyOp = _DECODER.decode(frame)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise _what_is_wrong(frame, error) from None
     if op.v != PROTOCOL:
         raise _other_version(op.id, op.v)
     return op.id, _translate(op, peer)
 
 
-def _what_is_wrong(frame: bytes | memoryview, error: msgspec.MsgspecError) -> BadRequest:
+def _what_is_wrong(frame: bytes | memoryview, error: Exception) -> BadRequest:
     try:
         envelope = msgspec.json.decode(frame, type=_Envelope)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return BadRequest("", Code.BAD_REQUEST, f"not a JSON object: {error}")
     message_id = envelope.id if isinstance(envelope.id, str) else ""
     if envelope.v != PROTOCOL:

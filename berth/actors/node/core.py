@@ -200,6 +200,10 @@ def _to_lease(
     if party is None:
         desk.refuse(called, Code.NOT_FOUND, f"there is no lease {lease}")
         return
+    if not desk.node.governs(party.cards[0]):
+        why = f"{lease} is on {party.cards[0]}, which this berthd does not govern"
+        desk.refuse(called, Code.NO_CARD, why)
+        return
     call = desk.call(called, party.cards[0])
     desk.to_card(party.cards[0], message(call))
 
@@ -217,6 +221,8 @@ def _on_stop(desk: Desk, called: Called, op: Stop) -> None:
         failure = Failure(code=Code.WITHDRAWN, message="withdrawn: stopped by a person")
         desk.answer(party, None, failure)
     for lease in leases[:-1]:
+        if not desk.node.governs(desk.node.leases[lease].cards[0]):
+            continue
         stop = StopLease(call=desk.silent_call(), lease=lease, at_once=op.at_once)
         desk.to_card(desk.node.leases[lease].cards[0], stop)
     if not leases:
@@ -314,11 +320,14 @@ def _show(desk: Desk, call: CallId) -> None:
 
 def _on_peer_gone(desk: Desk, event: PeerGone) -> None:
     requests.lost(desk, event.connection)
-    calls = {
-        call: calling
-        for call, calling in desk.node.calls.items()
-        if calling.connection != event.connection
-    }
+    calls = {}
+    for call, calling in desk.node.calls.items():
+        if calling.connection != event.connection:
+            calls[call] = calling
+        elif calling.attaching is not None:
+            # Its card takes the holder in all the same, and the next attach must find it.
+            party = replace(calling.attaching, connection=None)
+            calls[call] = replace(calling, connection=None, attaching=party)
     desk.node = replace(desk.node, calls=calls)
 
 

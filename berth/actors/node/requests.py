@@ -295,6 +295,9 @@ def on_attach(desk: Desk, called: Called, op: AttachLease) -> None:
     card = _card_for(desk, called, op.wanted)
     if card is None:
         return
+    if known is not None and not desk.node.governs(known.cards[0]):
+        desk.refuse(called, Code.NO_CARD, no_card(known.cards[0]))
+        return
     number = desk.next_number() if known is None else known.number
     party = Party(
         number=number,
@@ -363,6 +366,10 @@ def ask_again(desk: Desk, card: CardName) -> None:
 
 def send_heartbeats(desk: Desk, every: Seconds) -> None:
     """Say something to every client that has heard nothing for a while; see who is gone."""
+    parties = (*desk.node.requests.values(), *desk.node.leases.values())
+    here = {party.connection for party in parties if party.connection is not None}
+    told = {connection: at for connection, at in desk.node.told.items() if connection in here}
+    desk.node = replace(desk.node, told=told)
     for request, party in tuple(desk.node.requests.items()):
         if _due(desk, party, every):
             desk.progress(party, _standing(request, party))

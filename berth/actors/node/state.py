@@ -35,9 +35,12 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation that a card or the journal works on; answered as failed after `answer_by`."""
+    """An operation that a card or the journal works on; answered as failed after `answer_by`.
 
-    connection: Connection
+    `attaching` is who will hold the lease that comes of it, also when its client is gone by then.
+    """
+
+    connection: Connection | None
     message_id: str
     answer_by: Instant
     card: CardName | None = None
@@ -69,6 +72,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
     closing: bool = False
+
+    def governs(self, card: CardName) -> bool:
+        """Tell whether a card is one of this node's."""
+        return any(identity.name == card for identity in self.cards)
 
     def by_key(self, key: Key) -> tuple[RequestId | None, LeaseId | None]:
         """Return the request or the lease that a client's key belongs to."""

@@ -1,6 +1,7 @@
 """The supervisor's shell: starts actors, points slots, writes crash reports."""
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, assert_never
@@ -8,7 +9,7 @@ from typing import Any, Final, assert_never
 import msgspec
 import pykka
 
-from berth.actors.base import Address, BerthActor, Clock, Ping, Slot
+from berth.actors.base import ActorDied, Address, BerthActor, Clock, Ping, Slot
 from berth.actors.journal.messages import Kept, ReadKept
 from berth.actors.supervisor.core import Supervision, decide
 from berth.actors.supervisor.messages import (
@@ -102,7 +103,12 @@ class SupervisorActor(BerthActor[SupervisorInbox, Supervision, SupervisorEffect]
     def _start(self, effect: StartChild) -> None:
         role = self._roles[effect.role]
         log.warning("%s is started again (no. %d)", effect.role, effect.incarnation)
-        role.slot.point(role.start(effect.incarnation, effect.kept))
+        try:
+            role.slot.point(role.start(effect.incarnation, effect.kept))
+        except Exception:  # noqa: BLE001 -- whatever stops a role from starting is its death
+            cause = traceback.format_exc()
+            self.hear(ActorDied(effect.role, effect.incarnation, cause, effect, ()))
+            return
         self.hear(ChildStarted(role=effect.role, incarnation=effect.incarnation))
 
     def _close(self, effect: CloseChild) -> None:

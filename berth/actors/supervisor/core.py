@@ -6,7 +6,7 @@ a role; each start is an incarnation, and words of an earlier one are ignored.
     up        it must answer a ping within 10 s, or it hangs
     pausing   it died; it is started again at `start_at`
     starting  it was told to start; up within 10 s, or it counts as dead again
-    closed    a limited child that died 3 times in 60 s: its card is governed no more
+    closed    a limited child that died a 4th time in 60 s: its card is governed no more
 
 A death is noticed in four ways: the actor tells (it crashed, or could not begin), a ping is not
 answered (it hangs), or the sweep finds its thread gone (anything else).
@@ -50,8 +50,9 @@ DEATHS_ALLOWED: Final = 3
 
 
 class Up(msgspec.Struct, frozen=True, kw_only=True):
-    """It runs. `answer_by` is set while a ping is out."""
+    """It runs, since `up_since`. `answer_by` is set while a ping is out."""
 
+    up_since: Instant
     ping_at: Instant
     answer_by: Instant | None = None
 
@@ -73,13 +74,17 @@ class Closed(msgspec.Struct, frozen=True):
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True):
-    """One role, and how its actor fares. `deaths` are those of the last minute."""
+    """One role, and how its actor fares.
+
+    `deaths` are those of the last minute; `failures` counts those without a calm minute between.
+    """
 
     role: str
     care: Care
     phase: Up | Pausing | Starting | Closed
     incarnation: int = 0
     deaths: tuple[Instant, ...] = ()
+    failures: int = 0
 
 
 class Supervision(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +99,7 @@ _Decision: TypeAlias = tuple[Supervision, tuple[SupervisorEffect, ...]]
 
 def supervise(cares: Mapping[str, Care], now: Instant) -> Supervision:
     """Return the supervision of children that have just been started."""
-    up = Up(ping_at=after(now, PING_EVERY))
+    up = Up(up_since=now, ping_at=after(now, PING_EVERY))
     return Supervision(
         children={role: Child(role=role, care=care, phase=up) for role, care in cares.items()}
     )
@@ -113,9 +118,10 @@ def decide(state: Supervision, event: SupervisorInbox, now: Instant) -> _Decisio
             return _answered(state, event, now), ()
         case ChildStarted():
             child = state.children[event.role]
-            if child.incarnation != event.incarnation:
+            if child.incarnation != event.incarnation or not isinstance(child.phase, Starting):
                 return state, ()
-            return _with(state, replace(child, phase=Up(ping_at=after(now, PING_EVERY)))), ()
+            up = Up(up_since=now, ping_at=after(now, PING_EVERY))
+            return _with(state, replace(child, phase=up)), ()
         case KeptRead():
             return _prepared(state, event)
         case SupervisorTick():
@@ -134,7 +140,9 @@ def _dead(state: Supervision, child: Child, why: str, now: Instant) -> _Decision
     if isinstance(child.phase, Pausing | Closed):
         return state, ()
     deaths = tuple(at for at in child.deaths if since(at, now) < CALM_AFTER)
-    child = replace(child, deaths=(*deaths, now))
+    calm = isinstance(child.phase, Up) and since(child.phase.up_since, now) >= CALM_AFTER
+    failures = 1 if calm else child.failures + 1
+    child = replace(child, deaths=(*deaths, now), failures=failures)
     match child.care:
         case Care.VITAL:
             return state, (GiveUp(why=f"{child.role} failed: {why}"),)
@@ -144,7 +152,7 @@ def _dead(state: Supervision, child: Child, why: str, now: Instant) -> _Decision
         case Care.LIMITED:
             pause = Seconds(0.0)
         case Care.ALWAYS:
-            doubled = FIRST_PAUSE * 2 ** (len(child.deaths) - 1)
+            doubled = FIRST_PAUSE * 2.0 ** min(child.failures - 1, 10)
             pause = Seconds(min(doubled, LONGEST_PAUSE))
         case _:
             assert_never(child.care)
@@ -155,13 +163,15 @@ def _answered(state: Supervision, pong: Pong, now: Instant) -> Supervision:
     child = state.children.get(pong.role)
     if child is None or child.incarnation != pong.incarnation or not isinstance(child.phase, Up):
         return state
-    return _with(state, replace(child, phase=Up(ping_at=after(now, PING_EVERY))))
+    up = Up(up_since=child.phase.up_since, ping_at=after(now, PING_EVERY))
+    return _with(state, replace(child, phase=up))
 
 
 def _prepared(state: Supervision, event: KeptRead) -> _Decision:
     child = state.children.get(event.role)
-    awaited = child is not None and child.incarnation == event.incarnation
-    if state.standing_down or not awaited:
+    if state.standing_down or child is None or not isinstance(child.phase, Starting):
+        return state, ()
+    if child.incarnation != event.incarnation:
         return state, ()
     start = StartChild(role=event.role, incarnation=event.incarnation, kept=event.kept)
     return state, (start,)
@@ -184,7 +194,7 @@ def _look_at(state: Supervision, child: Child, is_dead: bool, now: Instant) -> _
         case Up(answer_by=by) if by is not None and now >= by:
             return _hung(state, child, now)
         case Up(ping_at=at, answer_by=None) if now >= at:
-            pinged = Up(ping_at=at, answer_by=after(now, ANSWER_WITHIN))
+            pinged = replace(child.phase, answer_by=after(now, ANSWER_WITHIN))
             return _with(state, replace(child, phase=pinged)), (PingChild(role=child.role),)
         case Pausing(start_at=at) if now >= at:
             child = replace(

@@ -129,10 +129,12 @@ def decide(trees: Trees, event: TreesInbox, now: Instant) -> _Decision:
 def _watch(trees: Trees, event: WatchTree) -> _Decision:
     known = trees.watches.get(event.lease)
     cards = () if known is None else known.cards
+    same = known is not None and known.asked.root == event.root
     watch = Watch(
         asked=event,
         cards=cards if event.card in cards else (*cards, event.card),
         members=event.members,
+        kill_at=known.kill_at if same and known is not None else None,
     )
     trees = replace(trees, watches={**trees.watches, event.lease: watch}, look_at=Instant(0.0))
     return trees, (WaitForExit(lease=event.lease, root=event.root),)
