@@ -4,18 +4,18 @@ import faulthandler
 import fcntl
 import logging
 import os
-import signal
 import socket as sockets
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final, TextIO
 
 import msgspec
 import pykka
+from msgspec.structs import replace
 
 from berth import __version__
 from berth.actors.base import Address, Slot
@@ -35,20 +35,23 @@ from berth.actors.node.state import Node
 from berth.actors.supervisor.actor import Role, SupervisorActor
 from berth.actors.supervisor.core import supervise
 from berth.actors.supervisor.messages import Care, StandDown, SupervisorInbox, SupervisorTick
+from berth.actors.ticker import Ticker
 from berth.actors.trees.actor import TreesActor
 from berth.actors.trees.messages import TreesInbox, TreesTick
 from berth.errors import BerthError, Code, Exit
 from berth.ids import CardName
-from berth.paths import boot_id, boot_marker, prepare_socket_dir
+from berth.paths import berthd_ran_this_boot, boot_id, boot_marker, prepare_socket_dir
 from berth.probes.actor import ProbeActor
 from berth.probes.messages import ProbeInbox, ProbeTick
 from berth.probes.source import CardSpec
+from berth.stopping import StopWishes
 from berth.units import Instant, Seconds
 
 log = logging.getLogger(__name__)
 
-TICK_EVERY: Final = Seconds(0.5)
 STOP_WITHIN: Final = Seconds(5.0)
+CLOSE_WITHIN: Final = Seconds(2.0)
+"""How long who waits may take to be answered when berthd stops."""
 JOURNAL_NAME: Final = "journal.sqlite3"
 
 
@@ -107,68 +110,37 @@ def _only_one(socket: Path) -> TextIO:
     return lock
 
 
-class StopWishes:
-    """Where berthd hears that it should stop: SIGTERM, SIGINT, or a wish from within.
+def _open_journal(path: Path) -> Store:
+    """Open the journal.
 
-    The kernel may hand a signal to any thread, and a main thread that waits for a lock would not
-    notice. So signals write into a pipe, and the main thread reads it. SIGUSR1 writes every
-    thread's stack to stderr, and stops nothing.
+    Raises:
+        BerthError: none can be made there: without one no grant would outlive berthd.
     """
-
-    _STOPPING: Final = frozenset({0, int(signal.SIGTERM), int(signal.SIGINT)})
-
-    def __init__(self) -> None:
-        self._read, self._write = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self._write, False)
-        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _noted_in_the_pipe)
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
-
-    def wish(self) -> None:
-        """Have `wait` return. May be called from any thread."""
-        os.write(self._write, b"\0")
-
-    def wait(self) -> None:
-        """Wait for a wish or a signal."""
-        while not self._STOPPING & set(os.read(self._read, 64)):
-            pass
-
-
-def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the signal's number is in the wake-up pipe already."""
-    del number, frame
-
-
-class Ticker(threading.Thread):
-    """Tells every actor, twice a second, that time has passed."""
-
-    def __init__(self, ticks: tuple[tuple[Address[Any], object], ...]) -> None:
-        super().__init__(name="ticker", daemon=True)
-        self._ticks = ticks
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        """Tick until stopped."""
-        while not self._stopped.wait(TICK_EVERY):
-            for address, tick in self._ticks:
-                address.tell(tick)
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stopped.set()
+    try:
+        return Store(path)
+    except (OSError, sqlite3.Error) as error:
+        raise BerthError(
+            Code.NO_JOURNAL,
+            f"the journal cannot be opened at {path}: {error}",
+            hint="free the disk, or name another folder with BERTH_STATE_DIR",
+            exit_status=Exit.CONFIG,
+        ) from error
 
 
 class Daemon:
     """berthd: its actors, how each is started, and the order in which they stop."""
 
     def __init__(self, options: DaemonOptions) -> None:
-        self._options = options
+        self.options = options
         self._boot_id = boot_id()
-        self._store = Store(options.state / JOURNAL_NAME)
+        self._store = _open_journal(options.state / JOURNAL_NAME)
         self._kept = self._store.kept(self._boot_id)
+        if self._store.fresh and not self._kept.suspect and berthd_ran_this_boot(options.socket):
+            gone = "the journal is gone, though a berthd of this boot had one"
+            self._kept = replace(self._kept, suspect=gone)
         self._started = now()
         self._failure = ""
+        self._answered_all = threading.Event()
         self._wishes = StopWishes()
         names = [spec.identity.name for spec in options.cards]
         self.supervisor: Slot[SupervisorInbox] = Slot("supervisor")
@@ -179,8 +151,8 @@ class Daemon:
         self.probes: dict[CardName, Slot[ProbeInbox]] = {
             name: Slot(f"probe {name}") for name in names
         }
-        self._roles = self._all_roles()
-        self._ticker = Ticker(self._all_ticks())
+        self.roles = self._all_roles()
+        self._ticker = Ticker(self._all_ticks(), tuple(self.cards.values()))
 
     def _all_roles(self) -> dict[str, Role]:
         """Return every role in the order of starting; they stop in reverse."""
@@ -188,7 +160,7 @@ class Daemon:
             "journal": Role(slot=self.journal, care=Care.VITAL, start=self._start_journal),
             "trees": Role(slot=self.trees, care=Care.ALWAYS, start=self._start_trees),
         }
-        for spec in self._options.cards:
+        for spec in self.options.cards:
             name = spec.identity.name
             roles[f"card {name}"] = Role(
                 slot=self.cards[name], care=Care.LIMITED, start=partial(self._start_card, spec)
@@ -213,21 +185,24 @@ class Daemon:
 
     def start(self) -> None:
         """Start every actor."""
-        cares = {role: known.care for role, known in self._roles.items()}
-        for role in self._roles.values():
+        cares = {role: known.care for role, known in self.roles.items()}
+        for role in self.roles.values():
             role.slot.point(role.start(0, self._kept))
         self.supervisor.point(
             SupervisorActor.start(
                 state=supervise(cares, now()),
                 journal=self.journal,
-                roles=self._roles,
-                reports=self._options.state / "crashes",
+                roles=self.roles,
+                reports=self.options.state / "crashes",
                 give_up=self._give_up,
                 clock=now,
                 own_slot=self.supervisor,
             )
         )
         self._tell_event("node.starting", f"berthd {__version__} governs {len(self.cards)} cards")
+        if self._kept.suspect:
+            log.error("%s; holders have 10 s to come back", self._kept.suspect)
+            self._tell_event("alert.raised", self._kept.suspect)
         self._ticker.start()
 
     def _start_journal(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[JournalActor]":
@@ -256,13 +231,7 @@ class Daemon:
     ) -> "pykka.ActorRef[CardActor]":
         identity = spec.identity
         ref = CardActor.start(
-            card=restored(
-                identity,
-                self._options.settings,
-                kept.leases.get(identity.key, ()),
-                kept.baselines.get(identity.key),
-                now(),
-            ),
+            card=restored(identity, self.options.settings, kept, now()),
             node=self.node,
             journal=self.journal,
             probe=self.probes[identity.name],
@@ -290,7 +259,7 @@ class Daemon:
         if incarnation:
             for card in self.cards.values():
                 card.tell(ForgetWaiters())
-        cards = tuple(spec.identity for spec in self._options.cards)
+        cards = tuple(spec.identity for spec in self.options.cards)
         node = Node(
             name=sockets.gethostname(),
             version=__version__,
@@ -304,7 +273,8 @@ class Daemon:
             node=node,
             cards=self.cards,
             journal=self.journal,
-            socket=self._options.socket,
+            socket=self.options.socket,
+            on_closed=self._answered_all.set,
             clock=now,
             supervisor=self.supervisor,
             incarnation=incarnation,
@@ -331,10 +301,11 @@ class Daemon:
         """
         self._ticker.stop()
         self.supervisor.tell(StandDown())
-        self.node.tell(CloseNode())
         self._tell_event("node.stopping", self._failure or "asked to stop")
-        for role in ("supervisor", *reversed(self._roles)):
-            slot = self.supervisor if role == "supervisor" else self._roles[role].slot
+        self.node.tell(CloseNode())
+        self._answered_all.wait(CLOSE_WITHIN)
+        for role in ("supervisor", *reversed(self.roles)):
+            slot = self.supervisor if role == "supervisor" else self.roles[role].slot
             if not slot.stop(STOP_WITHIN):
                 log.error("%s did not stop within %.0fs; its thread:", role, STOP_WITHIN)
                 faulthandler.dump_traceback(all_threads=True)

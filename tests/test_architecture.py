@@ -14,6 +14,7 @@ BERTH = ROOT / "berth"
 
 SHELLS = {
     "actors/base.py",
+    "actors/ticker.py",
     "actors/node/socket.py",
     "actors/node/codec.py",
     "actors/trees/exits.py",
@@ -194,6 +195,7 @@ def test_any_stands_only_where_it_must() -> None:
     allowed = {
         "actors/base.py",
         "actors/supervisor/actor.py",
+        "actors/ticker.py",
         "actors/journal/store.py",
         "daemon.py",
         "config.py",

@@ -34,6 +34,24 @@ class Ping(msgspec.Struct, frozen=True):
     """From the supervisor: do you still handle messages? The base class answers."""
 
 
+class SetAside(msgspec.Struct, frozen=True):
+    """From the supervisor: this event has killed you twice; do not handle it again."""
+
+    mark: str
+
+
+def mark_of_event(message: object) -> str:
+    """Return what a client's message is recognised by when it comes again, empty when by nothing.
+
+    A request is known by its client's key, for it comes again under another number.
+    """
+    message = getattr(message, "op", message)
+    wanted = getattr(message, "wanted", message)
+    terms = getattr(wanted, "terms", None)
+    about = getattr(terms, "key", "") or getattr(message, "lease", "") or ""
+    return f"{type(message).__name__} {about}" if about else ""
+
+
 class Address(Protocol[M_contra]):
     """Where messages of one kind can be sent. Sending never waits and never fails."""
 
@@ -51,19 +69,19 @@ class Slot(Generic[M]):
     def __init__(self, role: str) -> None:
         self.role = role
         self.dead_letters = 0
-        self._ref: pykka.ActorRef[Any] | None = None
+        self.ref: pykka.ActorRef[Any] | None = None
 
     def point(self, ref: "pykka.ActorRef[Any] | None") -> None:
         """Put another actor behind the slot."""
-        self._ref = ref
+        self.ref = ref
 
     def is_alive(self) -> bool:
         """Tell whether somebody is behind the slot, and its thread runs."""
-        return self._ref is not None and self._ref.is_alive()
+        return self.ref is not None and self.ref.is_alive()
 
     def stop(self, within: float) -> bool:
         """Stop whoever is behind the slot. Tell whether it ended within that many seconds."""
-        ref, self._ref = self._ref, None
+        ref, self.ref = self.ref, None
         if ref is None:
             return True
         try:
@@ -71,9 +89,9 @@ class Slot(Generic[M]):
         except pykka.Timeout:
             return False
 
-    def tell(self, message: M | Ping, /) -> None:
+    def tell(self, message: M | Ping | SetAside, /) -> None:
         """Send a message to whoever is behind the slot now."""
-        ref = self._ref
+        ref = self.ref
         if ref is None:
             self.dead_letters += 1
             return
@@ -124,6 +142,7 @@ class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
         self._supervisor = supervisor
         self._incarnation = incarnation
         self._event: object = None
+        self._poison: set[str] = set()
 
     def begin(self) -> None:
         """Set up what the actor's own thread needs. Runs in that thread, before any message."""
@@ -135,13 +154,20 @@ class BerthActor(pykka.ThreadingActor, Generic[M, State, Effect]):
     def perform(self, effect: Effect) -> None:
         """Send an effect where it belongs."""
 
-    def on_receive(self, message: M | Ping) -> None:
-        """Decide, commit, then tell. A ping is answered without the core."""
+    def on_receive(self, message: M | Ping | SetAside) -> None:
+        """Decide, commit, then tell. What is about the actor itself needs no core."""
         if isinstance(message, Ping):
             self._supervisor.tell(Pong(self.role, self._incarnation))
-            return
-        self._event = message
-        self.hear(message)
+        elif isinstance(message, SetAside):
+            self._poison.add(message.mark)
+        elif self._poison and mark_of_event(message) in self._poison:
+            self.leave_out(message)
+        else:
+            self._event = message
+            self.hear(message)
+
+    def leave_out(self, message: M) -> None:
+        """Do not handle an event that has killed this actor twice; answer for it, if one waits."""
 
     def hear(self, message: M) -> None:
         """Take one event through the core."""

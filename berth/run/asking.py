@@ -35,6 +35,14 @@ def on_away_too_long(steps: Steps) -> None:
     steps.do(StartChild(lease=None, environment={"BERTH_RUN": options.mark}))
 
 
+def on_waited_in_vain(steps: Steps) -> None:
+    """The wait is over, and berthd is away: nobody else can say so."""
+    waited = show_duration(steps.run.options.wait)
+    steps.say("refused", f"not granted in {waited}; berthd does not answer", refusal=True)
+    steps.do(DropChild())
+    steps.leave(Exit.NOT_IN_TIME)
+
+
 def on_queued(steps: Steps, event: Queued) -> None:
     """The request waits: tell the person, when the reason is news."""
     phase = steps.run.phase

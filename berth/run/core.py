@@ -25,8 +25,8 @@ Ending a drain, in this order (H1 to H3):
 made good by `attach` when the connection is back: it carries the state and the latest order's
 number.
 
-berthd away (R4): a waiter goes on waiting and never turns unprotected once it was heard. Before
-that, the command runs unprotected after 10 s of trying (at once when no berthd ran since boot), or
+berthd away (R4): a waiter that was heard goes on waiting, for as long as it wanted to wait, and
+never turns unprotected. Before it was heard, the command runs unprotected after 10 s of trying (at once when no berthd ran since boot), or
 is refused with --fail-closed. A running command is never touched because berthd is away.
 """
 
@@ -35,7 +35,7 @@ from typing import Final, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from berth.errors import Exit
-from berth.run.asking import on_away_too_long, on_given, on_queued, on_refused
+from berth.run.asking import on_away_too_long, on_given, on_queued, on_refused, on_waited_in_vain
 from berth.run.drain import Steps, on_boundary, on_order, on_passed, on_unloaded
 from berth.run.ending import (
     SIGNAL_BASE,
@@ -269,6 +269,8 @@ def _on_passed(steps: Steps) -> None:
             allowed = _try_for(steps.run.options)
             if away is not None and not phase.request and since(away, steps.now) >= allowed:
                 on_away_too_long(steps)
+            elif away is not None and steps.now >= after(phase.since, steps.run.options.wait):
+                on_waited_in_vain(steps)
         case Running():
             on_passed(steps, phase)
         case Leftovers():
@@ -293,8 +295,8 @@ def wake_at(run: Run, now: Instant) -> Instant:
         case Asking(request=""):
             allowed = _try_for(run.options)
             deadlines = [] if run.away_since is None else [after(run.away_since, allowed)]
-        case Asking():
-            deadlines = []
+        case Asking(since=asked):
+            deadlines = [] if run.away_since is None else [after(asked, run.options.wait)]
         case Running(drain=drain):
             deadlines = [at for at in _drain_deadlines(run, drain) if at is not None]
         case Leftovers(look_at=look_at, kill_at=kill_at):

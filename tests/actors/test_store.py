@@ -12,7 +12,7 @@ from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
 from berth.actors.journal import store as store_module
 from berth.actors.journal.core import Batch, LastingEntry
-from berth.actors.journal.messages import DropLease, SaveBaseline, SaveLease
+from berth.actors.journal.messages import DropLease, Kept, SaveBaseline, SaveLease
 from berth.actors.journal.records import FORMAT, decode_lease, encode_lease
 from berth.actors.journal.store import Store
 from berth.ids import CardName, LeaseId
@@ -81,7 +81,7 @@ def kept_in(store: Store) -> tuple[Lease, ...]:
 
 
 def after_restart(lease: Lease) -> tuple[Lease, ...]:
-    return restored(GPU0, Settings(), (lease,), None, NOW).leases
+    return restored(GPU0, Settings(), Kept(leases={GPU0.key: (lease,)}), NOW).leases
 
 
 # --- leases ---------------------------------------------------------------------------------------

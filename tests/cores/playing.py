@@ -29,7 +29,7 @@ from berth.actors.card.messages import (
 )
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Card, Settings
-from berth.actors.journal.messages import DropLease, Happened, Record, SaveBaseline, SaveLease
+from berth.actors.journal.messages import DropLease, Happened, Kept, Record, SaveBaseline, SaveLease
 from berth.actors.node.inbox import CallId, OrderGiven, RequestGranted, RequestRefused, ToNode
 from berth.errors import Code
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId, lease_of, request_of
@@ -232,11 +232,20 @@ class Played:
             engine.request = event.request
         return self.hear(event)
 
-    def restart(self) -> None:
-        """Let berthd be killed and start again, from what the journal keeps."""
-        self.card = restored(
-            GPU0, self.settings, tuple(self.kept.values()), self.kept_baseline, self.now
+    def restart(self, *, suspect: bool = False) -> None:
+        """Let berthd be killed and start again, from what the journal keeps.
+
+        `suspect`: the journal could not be read, and was set aside.
+        """
+        if suspect:
+            self.kept.clear()
+        baselines = {} if self.kept_baseline is None else {GPU0.key: self.kept_baseline}
+        kept = Kept(
+            leases={GPU0.key: tuple(self.kept.values())},
+            baselines=baselines,
+            suspect="it was damaged" if suspect else "",
         )
+        self.card = restored(GPU0, self.settings, kept, self.now)
 
     def read(self) -> list[CardEffect]:
         """Take a reading now, and let the card have it."""

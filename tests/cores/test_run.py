@@ -245,9 +245,17 @@ def test_waiter_that_was_heard_never_turns_unprotected(fail_closed: bool) -> Non
     """R4: it has its place in the queue, and berthd will be back."""
     run = asking(fail_closed=fail_closed)
     run.loses_berthd()
-    run.later(500, step=1.0)
+    run.later(100, step=1.0)
     assert isinstance(run.run.phase, Asking)
-    assert run.connects() == [SendRequest(waited=Seconds(500.0))]
+    assert run.connects() == [SendRequest(waited=Seconds(100.0))]
+
+
+def test_waiter_whose_wait_is_over_while_berthd_is_away_gives_up() -> None:
+    """Q3: nobody else can tell it; it waited as long as it wanted, and runs nothing."""
+    run = asking(fail_closed=False)
+    run.loses_berthd()
+    run.later(121, step=1.0)
+    assert run.status == 75
 
 
 def test_running_command_is_never_touched_because_berthd_is_away() -> None:

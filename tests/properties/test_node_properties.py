@@ -7,8 +7,7 @@ never, and are started again.
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from berth.actors.card.messages import (
@@ -30,6 +29,7 @@ from berth.actors.node.messages import (
     EventsRead,
     ForCard,
     GiveBack,
+    NodeClosed,
     NodeEffect,
     Push,
     Reply,
@@ -192,7 +192,7 @@ class NodeMachine(RuleBasedStateMachine):
             elif isinstance(effect, ForCard):
                 self.note(effect)
             else:
-                assert isinstance(effect, Push)
+                assert isinstance(effect, Push | NodeClosed)
 
     def news(self) -> list[NodeEffect]:
         said, self.seen = self.node.said[self.seen :], len(self.node.said)

@@ -42,6 +42,7 @@ from berth.actors.node.messages import (
     Called,
     CardRestarted,
     EventTold,
+    NodeClosed,
     NodeTick,
     PeerGone,
     Publish,
@@ -132,6 +133,7 @@ class World:
         self.steps = 0
         self.replies = 0
         self.ended = 0
+        self.steps_written = 0
         self.collisions = 0
         self.story: deque[str] = deque(maxlen=STORY)
         self.disk = Disk()
@@ -222,8 +224,7 @@ class World:
 
     def _start_card(self, name: CardName, kept: Kept, incarnation: int) -> None:
         identity = self.machine.cards[name].identity
-        leases = kept.leases.get(identity.key, ())
-        card = restored(identity, Settings(), leases, kept.baselines.get(identity.key), self.now)
+        card = restored(identity, Settings(), kept, self.now)
         self.actors[f"card {name}"] = Actor(f"card {name}", card, card_core.decide, incarnation)
         for watch in watches(card):
             self.tell("trees", watch)
@@ -325,6 +326,8 @@ class World:
                 self.tell(f"card {effect.card}", effect.message)
             case Publish():
                 self._published(effect)
+            case NodeClosed():
+                pass
             case _:
                 self.tell("journal", effect)
 
@@ -338,7 +341,9 @@ class World:
     def _perform_journal(self, actor: Actor, effect: Any) -> None:
         match effect:
             case journal_core.Write():
-                self._hear(actor, self._write(effect))
+                told = self.write(effect)
+                if told is not None:
+                    self._hear(actor, told)
             case journal_core.PassOn():
                 self.tell("node", effect.message)
             case journal_core.TellCards():
@@ -354,7 +359,8 @@ class World:
             case _:
                 pass  # pruning and reading events: there is nothing to see of them here
 
-    def _write(self, effect: Any) -> Any:
+    def write(self, effect: Any) -> Any:
+        """Write a batch to the disk; None when berthd was killed over it."""
         if self.disk.full:
             return WriteFailed(batch=effect.number, why="disk full")
         for entry in effect.batch.latest.values():

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from berth.actors.base import ActorDied, Address, BerthActor, Clock, Pong
 from berth.actors.card.core import decide
-from berth.actors.card.messages import CardEffect, CardInbox, SetPace
+from berth.actors.card.messages import CardEffect, CardInbox, SeekLease, SetPace
 from berth.actors.card.recovery import watches
 from berth.actors.card.state import Card
 from berth.actors.journal.inbox import JournalInbox
@@ -21,6 +21,7 @@ from berth.actors.node.inbox import (
     ToNode,
 )
 from berth.actors.trees.messages import EndTree, ForgetTree, TreesInbox, WakeHolder, WatchTree
+from berth.errors import Code
 from berth.probes.messages import ProbeInbox
 
 
@@ -56,6 +57,16 @@ class CardActor(BerthActor[CardInbox, Card, CardEffect]):
         """Have the holders that the card starts with watched."""
         for watch in watches(self.state):
             self._trees.tell(watch)
+
+    def leave_out(self, message: CardInbox) -> None:
+        """Refuse what has made this card fail twice."""
+        why = f"this has made {self.state.name} fail twice, and is set aside; see the crash report"
+        call = getattr(message, "call", None)
+        if isinstance(message, SeekLease):
+            refused = RequestRefused(request=message.request, code=Code.INTERNAL, message=why)
+            self._node.tell(refused)
+        elif call is not None:
+            self._node.tell(CallFailed(call=call, code=Code.INTERNAL, message=why))
 
     def perform(self, effect: CardEffect) -> None:
         """Send an effect where it belongs."""

@@ -44,7 +44,7 @@ from msgspec.structs import replace
 from berth.actors.card import drains, holders, sight
 from berth.actors.card.attaching import on_attach
 from berth.actors.card.books import close
-from berth.actors.card.deadlines import on_tick, refuse_expired
+from berth.actors.card.deadlines import on_resumed, on_tick, refuse_expired
 from berth.actors.card.messages import (
     AttachHolder,
     CardEffect,
@@ -61,6 +61,7 @@ from berth.actors.card.messages import (
     JournalState,
     NameFreed,
     ReleaseLease,
+    Resumed,
     SeekLease,
     StopLease,
     Tick,
@@ -129,6 +130,8 @@ def _take(turn: Turn, event: CardInbox) -> None:
             turn.card = replace(turn.card, journal_writable=event.writable)
         case WatchAgain():
             turn.watch_all()
+        case Resumed():
+            on_resumed(turn)
         case ForgetWaiters():
             turn.card = replace(turn.card, queue=())
         case CloseCard():
@@ -216,8 +219,9 @@ def _on_close(turn: Turn) -> None:
 
 def _end_recovery(turn: Turn) -> None:
     """Recovery is over as soon as no holder of before the restart is still silent."""
-    silent = any(isinstance(lease, Detached) for lease in turn.card.leases)
-    if turn.card.recovering_until is not None and not silent:
+    card = turn.card
+    silent = card.strangers_may_return or any(isinstance(one, Detached) for one in card.leases)
+    if card.recovering_until is not None and not silent:
         turn.card = replace(turn.card, recovering_until=None)
 
 

@@ -23,14 +23,14 @@ from berth.lease import (
 )
 from berth.readings import Unknown, Unmeasured
 from berth.standing import How, sentence
-from berth.units import show_duration, since
+from berth.units import Seconds, after, show_duration, since
 
 
 def on_tick(turn: Turn) -> None:
     """Look at every deadline of the card."""
     card = turn.card
     if card.recovering_until is not None and turn.now >= card.recovering_until:
-        turn.card = replace(card, recovering_until=None)
+        turn.card = replace(card, recovering_until=None, strangers_may_return=False)
     measured = card.measured
     if card.unread is None and measured is not None:
         age = since(measured.reading.taken, turn.now)
@@ -76,6 +76,35 @@ def _on_late_drain(turn: Turn, lease: Draining) -> None:
             turn.release(lease, "its tree was ended")
         case _:
             assert_never(lease.phase)
+
+
+def on_resumed(turn: Turn) -> None:
+    """The machine slept. Readings are stale, and who had so long to do something has it again (S8).
+
+    The monotonic clock stood still meanwhile, so waits simply go on.
+    """
+    sight.on_unread(turn, Unmeasured(Unknown.STALE, "the machine was suspended"))
+    for lease in turn.card.leases:
+        match lease:
+            case Granted():
+                turn.change(lease, replace(lease, wake_at=turn.hear_by()))
+            case Draining(phase=DrainPhase.ASKED):
+                turn.change(lease, replace(lease, deadline=turn.hear_by()))
+            case Draining():
+                whole = Seconds(lease.deadline - lease.asked)
+                turn.change(lease, replace(lease, deadline=after(turn.now, whole)))
+            case Keeping():
+                turn.change(lease, replace(lease, hear_by=turn.hear_by()))
+            case Releasing():
+                free_by = after(turn.now, turn.card.settings.release_grace)
+                turn.change(lease, replace(lease, free_by=free_by))
+            case Starting():
+                ready_by = after(turn.now, lease.terms.start_limit)
+                turn.change(lease, replace(lease, ready_by=ready_by))
+            case Running() | Stuck() | Detached():
+                pass
+            case _:
+                assert_never(lease)
 
 
 def refuse_expired(turn: Turn) -> bool:

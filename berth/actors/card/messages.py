@@ -163,6 +163,10 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True):
     call: CallId
 
 
+class Resumed(msgspec.Struct, frozen=True):
+    """From the ticker: the machine was suspended and is back. What was read is old (S8)."""
+
+
 class WatchAgain(msgspec.Struct, frozen=True):
     """From the composition root: the trees actor was started again, and watches nobody."""
 
@@ -195,6 +199,7 @@ CardInbox: TypeAlias = (
     | GrantLost
     | JournalState
     | Describe
+    | Resumed
     | WatchAgain
     | ForgetWaiters
     | CloseCard

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from berth.actors.card.state import Card, Settings
 from berth.actors.card.turn import Turn
+from berth.actors.journal.messages import Kept
 from berth.actors.trees.messages import WatchTree
 from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck, with_held
 from berth.readings import CardIdentity
-from berth.units import Instant, MiB, Seconds, after
+from berth.units import Instant, Seconds, after
 
 COME_BACK_WITHIN: Final = Seconds(10.0)
 """How long nothing is granted while holders of before the restart have not come back."""
@@ -18,22 +19,25 @@ COME_BACK_WITHIN: Final = Seconds(10.0)
 def restored(
     identity: CardIdentity,
     settings: Settings,
-    kept: tuple[Lease, ...],
-    baseline: MiB | None,
+    kept: Kept,
     now: Instant,
 ) -> Card:
-    """Return the card as it starts: whoever held it may still hold it."""
-    named = (_on_card(lease, identity) for lease in kept)
+    """Return the card as it starts: whoever held it may still hold it.
+
+    Also who held it by a journal that could not be read: all holders have the time to come back.
+    """
+    named = (_on_card(lease, identity) for lease in kept.leases.get(identity.key, ()))
     leases = tuple(
         sorted((_after_restart(lease, settings, now) for lease in named), key=_grant_order)
     )
-    silent = any(isinstance(lease, Detached) for lease in leases)
+    silent = any(isinstance(lease, Detached) for lease in leases) or bool(kept.suspect)
     return Card(
         identity=identity,
         settings=settings,
-        baseline=baseline,
+        baseline=kept.baselines.get(identity.key),
         leases=leases,
         recovering_until=after(now, COME_BACK_WITHIN) if silent else None,
+        strangers_may_return=bool(kept.suspect),
     )
 
 

@@ -71,7 +71,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     `measured` is the latest reading, however old; `unread` says why there is no newer one. `leases`
     stand in order of grant, `queue` in order of turn. `recovering_until`: after a restart nothing
-    is granted until the holders of old came back, are gone, or this instant has passed.
+    is granted until the holders of old came back, are gone, or this instant has passed; with
+    `strangers_may_return` there may be some that nobody knows of, so it is waited for.
     `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
     """
 
@@ -83,6 +84,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[Lease, ...] = ()
     queue: tuple[Waiter, ...] = ()
     recovering_until: Instant | None = None
+    strangers_may_return: bool = False
     journal_writable: bool = True
     closing: bool = False
     fast: bool = False

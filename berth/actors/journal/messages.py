@@ -72,12 +72,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal knows: leases and baselines by card, and the last numbers it gave."""
+    """What the journal knows: leases and baselines by card, and the last numbers it gave.
+
+    `suspect` says why there may be holders that it does not know of, empty when there are none.
+    """
 
     leases: Mapping[str, tuple[Lease, ...]] = msgspec.field(default_factory=dict)
     baselines: Mapping[str, MiB] = msgspec.field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
+    suspect: str = ""
 
 
 class ReadKept(msgspec.Struct, frozen=True, kw_only=True):

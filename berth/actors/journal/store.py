@@ -6,6 +6,8 @@ A transaction that is committed survives a `kill -9` of berthd. It is not forced
 
 import sqlite3
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,8 @@ KEEP_FOR: Final = Seconds(30 * 86400)
 KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
 _PRUNED_AT_ONCE: Final = 5000
 _LARGEST: Final = (1 << 63) - 1
+_DAMAGE: Final = frozenset({"SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"})
+"""What SQLite calls a file that is none of its own, of another schema, or too short."""
 
 _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -43,16 +47,50 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 class Store:
-    """The journal's file, open. Used by one thread."""
+    """The journal's file, open. Used by one thread.
+
+    A file that cannot be read (damaged, or of a newer Berth) is set aside under another name, which
+    `set_aside` tells; nothing of it is dropped. `fresh`: there was none.
+
+    Raises:
+        OSError, sqlite3.Error: no journal can be made there at all.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.set_aside = ""
+        try:
+            self._open(path)
+            self._read_through()
+        except (sqlite3.DatabaseError, ValueError, msgspec.MsgspecError) as error:
+            if isinstance(error, sqlite3.Error) and not _is_damage(error):
+                raise
+            self._db.close()
+            self.set_aside = _put_aside(path)
+            self._open(path)
+
+    def _read_through(self) -> None:
+        """Read what a start needs, so that damage shows now and not later."""
+        damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if damage != "ok":
+            raise sqlite3.DatabaseError(damage)
+        for (record,) in self._db.execute("SELECT record FROM leases"):
+            decode_lease(record)
+
+    def _open(self, path: Path) -> None:
+        self.fresh = not path.exists()
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        if not self.fresh and not self._has_schema():
+            raise sqlite3.DatabaseError("there is no journal in it")
         self._db.execute("PRAGMA auto_vacuum=INCREMENTAL")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
         self._last_number = int(self._meta("last_number", "0"))
+
+    def _has_schema(self) -> bool:
+        found = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+        return found is not None
 
     def close(self) -> None:
         """Close the file."""
@@ -152,6 +190,9 @@ class Store:
             baselines={card_key: MiB(mib) for card_key, mib in rows},
             last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
             last_number=self._last_number,
+            suspect=f"the journal could not be read and was set aside as {self.set_aside}"
+            if self.set_aside
+            else "",
         )
 
     def events(
@@ -177,6 +218,22 @@ class Store:
 
     def _set_meta(self, name: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Tell whether the file is at fault, and not the disk or the right to write there."""
+    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")
+    return name in _DAMAGE or name.startswith("SQLITE_CORRUPT")
+
+
+def _put_aside(path: Path) -> str:
+    """Give a journal that cannot be read another name, its write-ahead log with it."""
+    stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%S")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return str(aside)
 
 
 def _number(event: EventMessage) -> int:

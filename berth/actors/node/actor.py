@@ -1,6 +1,6 @@
 """The node's shell: passes on what its core decided."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -9,9 +9,20 @@ from berth.actors.card.messages import CardInbox
 from berth.actors.journal.inbox import JournalInbox
 from berth.actors.journal.messages import ReadEvents, Record
 from berth.actors.node.core import decide
-from berth.actors.node.messages import ForCard, NodeEffect, NodeInbox, Publish, Push, Reply
+from berth.actors.node.messages import (
+    Called,
+    Failure,
+    ForCard,
+    NodeClosed,
+    NodeEffect,
+    NodeInbox,
+    Publish,
+    Push,
+    Reply,
+)
 from berth.actors.node.socket import CloseSocket, SocketThread
 from berth.actors.node.state import Node
+from berth.errors import Code
 from berth.ids import CardName
 from berth.units import Seconds
 
@@ -29,6 +40,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
         cards: Mapping[CardName, Address[CardInbox]],
         journal: Address[JournalInbox],
         socket: Path,
+        on_closed: Callable[[], None],
         clock: Clock,
         supervisor: Address[ActorDied | Pong],
         incarnation: int = 0,
@@ -44,6 +56,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
         self._cards = cards
         self._journal = journal
         self._path = socket
+        self._on_closed = on_closed
         self._socket: SocketThread | None = None
 
     def begin(self) -> None:
@@ -57,6 +70,14 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
             self._socket.tell(CloseSocket())
             self._socket.join(timeout=CLOSE_WITHIN)
 
+    def leave_out(self, message: NodeInbox) -> None:
+        """Refuse what has made the node fail twice."""
+        if isinstance(message, Called) and self._socket is not None:
+            why = "this has made berthd's node fail twice, and is set aside; see the crash report"
+            failure = Failure(code=Code.INTERNAL, message=why)
+            connection, message_id = message.peer.connection, message.message_id
+            self._socket.tell(Reply(connection=connection, message_id=message_id, failure=failure))
+
     def perform(self, effect: NodeEffect) -> None:
         """Send an effect where it belongs."""
         match effect:
@@ -67,5 +88,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
                 self._cards[effect.card].tell(effect.message)
             case Record() | ReadEvents():
                 self._journal.tell(effect)
+            case NodeClosed():
+                self._on_closed()
             case _:
                 assert_never(effect)

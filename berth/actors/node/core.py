@@ -62,6 +62,7 @@ from berth.actors.node.messages import (
     Failure,
     GiveBack,
     ListCards,
+    NodeClosed,
     NodeEffect,
     NodeInbox,
     NodeTick,
@@ -130,6 +131,9 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
             _on_tick(desk)
         case _:
             assert_never(event)
+    if desk.node.closing and not desk.node.closed and not desk.node.requests:
+        desk.node = replace(desk.node, closed=True)
+        desk.effects.append(NodeClosed())
     return desk.node, tuple(desk.effects)
 
 

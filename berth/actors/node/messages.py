@@ -251,4 +251,8 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
     event: EventMessage
 
 
-NodeEffect: TypeAlias = Reply | Push | Publish | ForCard | Record | ReadEvents
+class NodeClosed(msgspec.Struct, frozen=True):
+    """Shell: berthd is stopping, and everybody who waited has been answered."""
+
+
+NodeEffect: TypeAlias = Reply | Push | Publish | ForCard | Record | ReadEvents | NodeClosed

@@ -61,6 +61,14 @@ class _Client(msgspec.Struct, frozen=True, kw_only=True):
     mirrored: bool
 
 
+def _peer_pid(frames: "list[zmq.Frame]") -> int:
+    """Return the pid at the other end, 0 where it is not told (it speaks no ZeroMQ of ours)."""
+    for frame in reversed(frames):
+        with suppress(zmq.ZMQError, ValueError):
+            return int(str(frame.get("Peer-Address")).rpartition(":")[2])
+    return 0
+
+
 class SocketThread(threading.Thread):
     """Owns the ROUTER (requests and orders) and PUB (events) sockets of one berthd."""
 
@@ -71,18 +79,22 @@ class SocketThread(threading.Thread):
         self._outgoing: SimpleQueue[Outgoing] = SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._context = zmq.Context()
-        self._router = self._bind(zmq.ROUTER, path)
-        self._router.set(zmq.ROUTER_MANDATORY, 1)
-        self._router.set(zmq.MAXMSGSIZE, MAX_FRAME)
-        self._pub = self._bind(zmq.PUB, events_path(path))
+        self._router = self._bind(zmq.ROUTER, path, {zmq.ROUTER_MANDATORY: 1})
+        self._pub = self._bind(zmq.PUB, events_path(path), {})
         self._clients: OrderedDict[Connection, _Client] = OrderedDict()
 
-    def _bind(self, kind: int, path: Path) -> "zmq.Socket[bytes]":
-        """Bind a socket that only its owner can connect to (S4)."""
+    def _bind(self, kind: int, path: Path, own: dict[int, int]) -> "zmq.Socket[bytes]":
+        """Bind a socket that only its owner can connect to (S4). Options hold from the bind on."""
         socket = self._context.socket(kind)
-        socket.set(zmq.LINGER, 500)
-        socket.set(zmq.SNDHWM, _UNREAD_REPLIES)
-        socket.set(zmq.IPC_FILTER_UID, os.getuid())
+        options = {
+            zmq.LINGER: 500,
+            zmq.SNDHWM: _UNREAD_REPLIES,
+            zmq.MAXMSGSIZE: MAX_FRAME,
+            zmq.IPC_FILTER_UID: os.getuid(),
+            **own,
+        }
+        for option, value in options.items():
+            socket.set(option, value)
         before = os.umask(0o177)
         try:
             socket.bind(f"ipc://{path}")
@@ -136,24 +148,21 @@ class SocketThread(threading.Thread):
         message = frames[1:]
         # A REQ socket puts an empty frame before its message, and wants it back.
         mirrored = len(message) > 1 and not len(message[0])
-        body = message[-1] if message else frames[0]
-        client = self._client(connection, body, mirrored=mirrored)
+        client = self._client(connection, _peer_pid(frames), mirrored=mirrored)
         try:
             if len(message) != 1 + mirrored:
                 raise BadRequest("", Code.BAD_REQUEST, "a message is one frame of JSON")
             if client.process is None:
                 raise BadRequest("", Code.NOT_YOURS, _UNSEEN)
-            message_id, op = decode(body.bytes, client.process)
+            message_id, op = decode(message[-1].bytes, client.process)
         except BadRequest as bad:
             self._send(connection, encode_refusal(bad))
             return
         peer = Peer(connection=connection, process=client.process)
         self._node.tell(Called(peer=peer, message_id=message_id, op=op))
 
-    def _client(self, connection: Connection, frame: "zmq.Frame", *, mirrored: bool) -> "_Client":
+    def _client(self, connection: Connection, pid: int, *, mirrored: bool) -> "_Client":
         """Return who is at the other end, as the kernel said when it connected."""
-        address = str(frame.get("Peer-Address"))
-        pid = int(address.rpartition(":")[2])
         known = self._clients.get(connection)
         if known is None or known.pid != pid or known.process is None:
             known = _Client(pid=pid, process=identify(pid), mirrored=mirrored)

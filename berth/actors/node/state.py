@@ -72,6 +72,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
     closing: bool = False
+    closed: bool = False
 
     def governs(self, card: CardName) -> bool:
         """Tell whether a card is one of this node's."""

@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 import msgspec
 import pykka
 
-from berth.actors.base import ActorDied, Address, BerthActor, Clock, Ping, Slot
+from berth.actors.base import ActorDied, Address, BerthActor, Clock, Ping, SetAside, Slot
 from berth.actors.journal.messages import Kept, ReadKept
 from berth.actors.supervisor.core import Supervision, decide
 from berth.actors.supervisor.messages import (
@@ -71,7 +71,7 @@ class SupervisorActor(BerthActor[SupervisorInbox, Supervision, SupervisorEffect]
         self._reports = reports
         self._give_up = give_up
 
-    def on_receive(self, message: SupervisorInbox | Ping) -> None:
+    def on_receive(self, message: SupervisorInbox | Ping | SetAside) -> None:
         """Take a tick with a sweep: whose thread is gone without a word?"""
         if isinstance(message, SupervisorTick):
             dead = {role for role, known in self._roles.items() if not known.slot.is_alive()}
@@ -104,7 +104,10 @@ class SupervisorActor(BerthActor[SupervisorInbox, Supervision, SupervisorEffect]
         role = self._roles[effect.role]
         log.warning("%s is started again (no. %d)", effect.role, effect.incarnation)
         try:
-            role.slot.point(role.start(effect.incarnation, effect.kept))
+            ref = role.start(effect.incarnation, effect.kept)
+            for mark in effect.set_aside:
+                ref.tell(SetAside(mark))
+            role.slot.point(ref)
         except Exception:  # noqa: BLE001 -- whatever stops a role from starting is its death
             cause = traceback.format_exc()
             self.hear(ActorDied(effect.role, effect.incarnation, cause, effect, ()))

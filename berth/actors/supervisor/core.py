@@ -13,6 +13,8 @@ answered (it hangs), or the sweep finds its thread gone (anything else).
 
 A hung thread cannot be ended. Of a child without state it is left behind, and another started. One
 that has state may still be changing it: berthd ends, and is started again by its service manager.
+
+An event that has killed a child twice is poison: the next incarnation is told not to handle it.
 """
 
 from collections.abc import Mapping
@@ -21,7 +23,7 @@ from typing import Final, TypeAlias, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from berth.actors.base import ActorDied, Pong
+from berth.actors.base import ActorDied, Pong, mark_of_event
 from berth.actors.journal.messages import KeptRead
 from berth.actors.supervisor.messages import (
     AbandonChild,
@@ -77,6 +79,7 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
     """One role, and how its actor fares.
 
     `deaths` are those of the last minute; `failures` counts those without a calm minute between.
+    `killers` are the events that killed it once, `poison` those that did it twice.
     """
 
     role: str
@@ -85,6 +88,8 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: int = 0
     deaths: tuple[Instant, ...] = ()
     failures: int = 0
+    killers: frozenset[str] = frozenset()
+    poison: frozenset[str] = frozenset()
 
 
 class Supervision(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +117,7 @@ def decide(state: Supervision, event: SupervisorInbox, now: Instant) -> _Decisio
             child = state.children.get(event.role)
             if child is None or child.incarnation != event.incarnation or state.standing_down:
                 return state, (Report(died=event),)
+            child = _note_killer(child, mark_of_event(event.event))
             state, effects = _dead(state, child, event.cause.strip().rpartition("\n")[2], now)
             return state, (Report(died=event), *effects)
         case Pong():
@@ -134,6 +140,15 @@ def decide(state: Supervision, event: SupervisorInbox, now: Instant) -> _Decisio
 
 def _with(state: Supervision, child: Child) -> Supervision:
     return replace(state, children={**state.children, child.role: child})
+
+
+def _note_killer(child: Child, mark: str) -> Child:
+    """Note which event killed a child. One that comes again and kills again is set aside."""
+    if not mark:
+        return child
+    if mark in child.killers:
+        return replace(child, poison=child.poison | {mark})
+    return replace(child, killers=child.killers | {mark})
 
 
 def _dead(state: Supervision, child: Child, why: str, now: Instant) -> _Decision:
@@ -173,7 +188,12 @@ def _prepared(state: Supervision, event: KeptRead) -> _Decision:
         return state, ()
     if child.incarnation != event.incarnation:
         return state, ()
-    start = StartChild(role=event.role, incarnation=event.incarnation, kept=event.kept)
+    start = StartChild(
+        role=event.role,
+        incarnation=event.incarnation,
+        kept=event.kept,
+        set_aside=child.poison,
+    )
     return state, (start,)
 
 

@@ -48,11 +48,15 @@ class PrepareChild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartChild(msgspec.Struct, frozen=True, kw_only=True):
-    """Shell: start that role again, as that incarnation, from what was kept."""
+    """Shell: start that role again, as that incarnation, from what was kept.
+
+    `set_aside` marks the events that have killed it twice: the new one must not handle them.
+    """
 
     role: str
     incarnation: int
     kept: Kept
+    set_aside: frozenset[str] = frozenset()
 
 
 class AbandonChild(msgspec.Struct, frozen=True, kw_only=True):

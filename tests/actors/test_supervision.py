@@ -1,0 +1,145 @@
+"""Actors of a real berthd, in threads, that crash, hang and do not start."""
+
+import gc
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from berth.actors.base import BerthActor
+from berth.client import Client
+from berth.daemon import Daemon, DaemonOptions
+from berth.errors import BerthError
+from berth.probes.simulated import simulated_cards
+
+WITHIN = 20.0
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    """Return a berthd in this process, on one simulated card."""
+    with tempfile.TemporaryDirectory(prefix="berth-", dir="/tmp") as name:
+        folder = Path(name)
+        (folder / "cards.toml").write_text("[[card]]\ntotal_mib = 1000\n")
+        options = DaemonOptions(
+            socket=folder / "b.sock", state=folder / "state", cards=simulated_cards(folder)
+        )
+        started = Daemon(options)
+        started.start()
+        wait_for(lambda: card_is_ok(started))
+        yield started
+        started.stop()
+
+
+def wait_for(what: Callable[[], Any], within: float = WITHIN) -> Any:
+    pause = threading.Event()
+    give_up = time.monotonic() + within
+    while not (found := what()):
+        assert time.monotonic() < give_up, "not in time"
+        pause.wait(0.02)
+    return found
+
+
+def status(daemon: Daemon) -> dict[str, Any] | None:
+    try:
+        with Client(daemon.options.socket) as client:
+            return client.call("status")
+    except BerthError:
+        return None
+
+
+def card_is_ok(daemon: Daemon) -> bool:
+    shown = status(daemon)
+    return shown is not None and [card["state"] for card in shown["cards"]] == ["ok"]
+
+
+def actor_of(daemon: Daemon, role: str) -> Any:
+    """Return the actor itself, to look into it: a reference does not lead there."""
+    ref = daemon.roles[role].slot.ref
+    assert ref is not None
+    actors = [one for one in gc.get_objects() if isinstance(one, BerthActor)]
+    return next(actor for actor in actors if actor.actor_urn == ref.actor_urn)
+
+
+class Poison:
+    """A message that no core knows: matching it fails, as a bug would."""
+
+
+ROLES = ["card gpu0", "probe gpu0", "trees", "node"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_actor_that_crashes_is_started_again_and_berthd_goes_on(daemon: Daemon, role: str) -> None:
+    """3.7: its neighbours hold the same address, and a client sees no more than a pause."""
+    slot = daemon.roles[role].slot
+    before = slot.ref
+    slot.tell(Poison())
+    wait_for(lambda: slot.is_alive() and slot.ref is not before)
+    wait_for(lambda: card_is_ok(daemon))
+    reports = list((daemon.options.state / "crashes").glob("crash-*.txt"))
+    assert len(reports) == 1
+    assert "Poison" in reports[0].read_text()
+
+
+def test_card_that_crashes_four_times_is_closed_and_the_node_goes_on(daemon: Daemon) -> None:
+    """3.7: three restarts in a minute; a fourth death closes the card, and nothing else."""
+    slot = daemon.roles["card gpu0"].slot
+    for _ in range(4):
+        wait_for(slot.is_alive)
+        before = slot.ref
+        slot.tell(Poison())
+        wait_for(partial(lambda old: slot.ref is not old, before))
+    shown = wait_for(lambda: status(daemon))
+    assert shown["cards"] == []
+
+
+def test_journal_that_crashes_ends_berthd(daemon: Daemon) -> None:
+    """3.7: without its sequence nothing may go on; engines run on for the next berthd."""
+    daemon.roles["journal"].slot.tell(Poison())
+    daemon.wait()
+    assert "journal failed" in daemon.stop()
+
+
+def test_driver_worker_that_is_killed_is_replaced(daemon: Daemon) -> None:
+    """B1: the card is unmeasured meanwhile, and read again a second later."""
+    actor_of(daemon, "probe gpu0")._worker.process.kill()
+    wait_for(lambda: not card_is_ok(daemon))
+    wait_for(lambda: card_is_ok(daemon))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_socket_thread_that_dies_takes_the_node_and_both_come_back(daemon: Daemon) -> None:
+    """The door is the node's: without it nobody would ever be heard again."""
+    node = daemon.roles["node"].slot.ref
+    thread = actor_of(daemon, "node")._socket
+    thread.tell("no message at all")
+    thread._router.close()
+    thread.tell("wake up")
+    wait_for(lambda: daemon.roles["node"].slot.ref is not node)
+    wait_for(lambda: card_is_ok(daemon))
+
+
+def test_actor_that_hangs_and_has_state_ends_berthd(daemon: Daemon) -> None:
+    """3.7: its thread may still change things; only a new process is safe."""
+    gate = threading.Event()
+
+    def hang(*_: object) -> None:
+        gate.wait(60.0)
+
+    actor_of(daemon, "card gpu0")._decide = hang
+    daemon.wait()
+    gate.set()
+    assert "has not handled a message" in daemon.stop()
+
+
+def test_berthd_stops_in_order_and_leaves_no_thread(daemon: Daemon) -> None:
+    """3.7: everything that was started is stopped, in reverse, each within its limit."""
+    begun = time.monotonic()
+    assert daemon.stop() == ""
+    assert time.monotonic() - begun < 10.0
+    assert not any(role.slot.is_alive() for role in daemon.roles.values())
