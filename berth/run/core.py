@@ -26,8 +26,9 @@ made good by `attach` when the connection is back: it carries the state and the 
 number.
 
 berthd away (R4): a waiter that was heard goes on waiting, for as long as it wanted to wait, and
-never turns unprotected. Before it was heard, the command runs unprotected after 10 s of trying (at once when no berthd ran since boot), or
-is refused with --fail-closed. A running command is never touched because berthd is away.
+never turns unprotected. Before it was heard, the command runs unprotected after 10 s of trying (at
+once when no berthd ran since boot), or is refused with --fail-closed. A running command is never
+touched because berthd is away.
 """
 
 from typing import Final, TypeAlias, assert_never

@@ -116,10 +116,7 @@ def test_driver_worker_that_is_killed_is_replaced(daemon: Daemon) -> None:
 def test_socket_thread_that_dies_takes_the_node_and_both_come_back(daemon: Daemon) -> None:
     """The door is the node's: without it nobody would ever be heard again."""
     node = daemon.roles["node"].slot.ref
-    thread = actor_of(daemon, "node")._socket
-    thread.tell("no message at all")
-    thread._router.close()
-    thread.tell("wake up")
+    actor_of(daemon, "node")._socket.tell("no message at all")
     wait_for(lambda: daemon.roles["node"].slot.ref is not node)
     wait_for(lambda: card_is_ok(daemon))
 

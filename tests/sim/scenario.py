@@ -11,7 +11,7 @@ from berth.ids import CardName, Key
 from berth.lease import Priority, Terms
 from berth.readings import CardIdentity, Unknown
 from berth.units import Seconds
-from tests.sim.invariants import look
+from tests.sim.invariants import look, look_at_decision
 from tests.sim.machine import Machine, SimCard, some_behaviour
 from tests.sim.world import World
 
@@ -35,6 +35,7 @@ class Scenario:
         ]
         self.world = World(Machine(cards), seed)
         self.world.watch_step = look
+        self.world.watch_decision = look_at_decision
         self.numbers = 0
         self.troubled = True
         self.world.start_berthd()

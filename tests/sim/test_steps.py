@@ -1,7 +1,7 @@
 """berthd is killed at every journal step of a grant, a drain and a re-attach: all of them walked.
 
 One hand-over is played again and again, and berthd is killed once in each: before the n-th write of
-its journal, or after it and before anything of it was told. Each time berthd starts again 1 s later,
+its journal, or after it and before anything of it was told. It starts again 1 s later each time,
 and in the end both engines have had the card, one after the other, and nothing was cut or lost.
 """
 
@@ -79,7 +79,7 @@ def test_every_step_was_walked() -> None:
 
 
 def test_berthd_that_stays_away_for_an_hour_finds_everybody_as_they_were() -> None:
-    """S6, R4: the holder runs on and comes back; the waiter waits as long as it wanted, no longer."""
+    """S6, R4: the holder runs on and comes back; the waiter waits as long as it wanted."""
     gpu0 = CardIdentity(name=CardName("gpu0"), index=0, uuid="GPU-0")
     world = World(Machine([SimCard(identity=gpu0, total=1000, baseline=0)]), seed=1)
     world.watch_step = look

@@ -141,6 +141,7 @@ class World:
         self.clients: list[Client] = []
         self.lines: dict[Connection, tuple[Line, Client]] = {}
         self.watch_step: Callable[[World], None] = lambda _: None
+        self.watch_decision: Callable[[World, Actor, tuple[Any, ...]], None] = lambda *_: None
         self.contested: set[str] = set()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
@@ -298,6 +299,7 @@ class World:
 
     def _hear(self, actor: Actor, message: Any) -> None:
         actor.state, effects = actor.decide(actor.state, message, self.now)
+        self.watch_decision(self, actor, effects)
         for effect in effects:
             if self.actors.get(actor.role) is actor:
                 self._perform(actor, effect)

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 import msgspec
 import zmq
@@ -189,6 +189,8 @@ class SocketThread(threading.Thread):
                         self._pub.send_multipart([event.kind.encode(), encode(event.flat())])
                     case CloseSocket():
                         return False
+                    case _:
+                        assert_never(outgoing)
         return True
 
     def _send(self, connection: Connection, body: bytes) -> None:
