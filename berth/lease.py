@@ -55,7 +55,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     `boundary`: the engine can say when nothing is in flight, so it may be asked to stop there; a
     job cannot. `wrapped`: `berth run` stands between; Berth may signal its tree. A script's lease
-    is not wrapped. `exclusive`: the name is one lease at a time.
+    is not wrapped. `exclusive`: the name is one lease at a time. `reason` and `hold_for` are of a
+    hold: what a person said it is for, and how long it lasts (None: until it is released).
     """
 
     name: str
@@ -73,6 +74,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool = False
     group: str | None = None
     containers: tuple[str, ...] = ()
+    reason: str = ""
+    hold_for: Seconds | None = None
 
 
 class Order(StrEnum):
@@ -106,7 +109,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
     `holder` is the process that asked (None: a person's hold), `members` its tree as last seen,
     `scope` the systemd scope its command runs in, `granted` when its turn began, `unexplained`
-    what nobody explained on the card just then, `attempt` the number of the last order.
+    what nobody explained on the card just then, `attempt` the number of the last order, `until`
+    when a hold ends by itself.
     """
 
     id: LeaseId
@@ -119,6 +123,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt = Attempt(0)
     members: frozenset[ProcessId] = frozenset()
     scope: str | None = None
+    until: Instant | None = None
 
 
 class _State(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,7 +165,10 @@ class Running(_State, frozen=True, kw_only=True):
 
 
 class Draining(_State, frozen=True, kw_only=True):
-    """Asked to finish and give the card back; `wanted_by` is who asks, None for a person's stop."""
+    """Asked to finish and give the card back; `wanted_by` is who asks, None for a person's stop.
+
+    `in_flight` is what the holder last said it has still to answer.
+    """
 
     order: Order
     wanted_by: RequestId | None
@@ -168,6 +176,7 @@ class Draining(_State, frozen=True, kw_only=True):
     phase: DrainPhase
     deadline: Instant
     before: "Starting | Running"
+    in_flight: int | None = None
 
 
 class Keeping(_State, frozen=True, kw_only=True):
@@ -176,19 +185,25 @@ class Keeping(_State, frozen=True, kw_only=True):
     hear_by: Instant
     asked: Instant
     before: "Starting | Running"
+    in_flight: int | None = None
 
 
 class Releasing(_State, frozen=True, kw_only=True):
-    """Its holder says it gave the memory back. The next reading taken after `released` tells."""
+    """Its holder says it gave the memory back. The next reading taken after `released` tells.
+
+    `had` is what it was seen to hold just before.
+    """
 
     released: Instant
     free_by: Instant
+    had: MiB = MiB(0)
 
 
 class Stuck(_State, frozen=True, kw_only=True):
     """Released, but the card still shows its memory. Counted until the card shows it free."""
 
     released: Instant
+    had: MiB = MiB(0)
 
 
 class Detached(_State, frozen=True, kw_only=True):

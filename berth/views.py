@@ -6,9 +6,16 @@ are seconds, memory is MiB, an absent or unmeasured figure is null.
 
 import msgspec
 
+from berth.standing import Blocker, How
+
 
 class CardView(msgspec.Struct, frozen=True, kw_only=True):
-    """One card."""
+    """One card.
+
+    `books_free_mib` is what the books have left, `driver_free_mib` what the driver shows free less
+    what was promised and is not used yet: a grant needs room in both. `handoff_median_s` is how
+    long a hand-off took, from the first order to the grant.
+    """
 
     card: str
     index: int
@@ -31,10 +38,26 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     power_limit_w: float | None
     fan_pct: float | None
     clamped_mib: int
+    books_free_mib: int | None = None
+    driver_free_mib: int | None = None
+    handoffs: int = 0
+    handoff_median_s: float | None = None
+
+
+class InFlight(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of what an engine has still to answer."""
+
+    n: int
+    what: str
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """One lease on one card; a lease on several is a row on each."""
+    """One lease on one card; a lease on several is a row on each.
+
+    `counts_mib` is what it takes in the books, `note` what a person should know of it, `way_out`
+    the command that would help. `for` is the request it was asked to finish for, `left_s` when a
+    hold ends by itself.
+    """
 
     lease: str
     card: str
@@ -53,19 +76,51 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     containers: tuple[str, ...]
     model: str | None
     note: str | None
+    way_out: str | None = None
+    counts_mib: int | None = None
+    in_flight: InFlight | None = None
+    for_: str | None = msgspec.field(default=None, name="for")
+    left_s: float | None = None
+    boundary: bool = False
 
 
 class BlockerView(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody in a waiter's way."""
+    """Somebody in a waiter's way: a `lease`, a `request` or a `stowaway`, or the card itself."""
 
     who: str
     how: str
     left_s: float | None
     ref: str
+    lease: str | None = None
+    request: str | None = None
+    stowaway: str | None = None
+    mib: int | None = None
+    in_flight: int | None = None
+
+
+def blocker_view(blocker: Blocker) -> BlockerView:
+    """Return a blocker as it is shown."""
+    ref = blocker.ref
+    stowaway = blocker.who if blocker.how is How.STOWAWAY else None
+    return BlockerView(
+        who=blocker.who,
+        how=blocker.how.value,
+        left_s=None if blocker.left is None else round(blocker.left, 2),
+        ref=ref,
+        lease=ref if ref.startswith("L") else None,
+        request=ref if ref.startswith("r") else None,
+        stowaway=stowaway,
+        mib=blocker.mib,
+        in_flight=blocker.in_flight,
+    )
 
 
 class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
-    """One request that waits on one card."""
+    """One request that waits on one card.
+
+    `short_mib` is what the card lacks for it now, `then_mib` what it has once those in the way are
+    gone, where that is known.
+    """
 
     request: str
     card: str
@@ -81,6 +136,8 @@ class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[BlockerView, ...]
     eta_s: float | None
     eta_of: str | None
+    short_mib: int | None = None
+    then_mib: int | None = None
 
 
 class StowawayView(msgspec.Struct, frozen=True, kw_only=True):

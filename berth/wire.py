@@ -108,6 +108,7 @@ class LeaseAnswerOp(Op, tag="lease.answer", frozen=True):
     attempt: Annotated[int, msgspec.Meta(ge=0)] = 0
     mib: int | None = None
     why: str = ""
+    in_flight: Annotated[int, msgspec.Meta(ge=0, le=1 << 31)] | None = None
 
 
 class LeaseReleaseOp(Op, tag="lease.release", frozen=True):

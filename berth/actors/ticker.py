@@ -48,9 +48,10 @@ class Ticker(threading.Thread):
     def tick(self) -> None:
         """Tell everybody once."""
         slept = self._slept()
-        if slept - self._slept_before > SUSPEND_FROM:
+        just_now = slept - self._slept_before
+        if just_now > SUSPEND_FROM:
             for card in self._cards:
-                card.tell(Resumed())
+                card.tell(Resumed(slept=Seconds(just_now)))
         self._slept_before = slept
         for address, tick in self._ticks:
             address.tell(tick)

@@ -61,10 +61,18 @@ class Steps(msgspec.Struct):
         self.run = replace(self.run, phase=Over())
         self.do(Leave(status=int(status)))
 
-    def word(self, phase: Running, word: str, why: str = "") -> None:
+    def word(self, phase: Running, word: str, why: str = "", in_flight: int | None = None) -> None:
         """Tell berthd something about the lease, if there is one."""
         if phase.lease is not None:
-            self.do(SendWord(lease=phase.lease, attempt=phase.attempt, word=word, why=why))
+            self.do(
+                SendWord(
+                    lease=phase.lease,
+                    attempt=phase.attempt,
+                    word=word,
+                    why=why,
+                    in_flight=in_flight,
+                )
+            )
 
     def set_drain(self, drain: Drain) -> None:
         """Go on to the next step of a drain."""
@@ -143,7 +151,7 @@ def on_boundary(steps: Steps, event: BoundaryRead) -> None:
         case NoDrain():
             _on_work_read(steps, phase, phase.drain, event)
         case ToBoundary():
-            _on_drain_read(steps, phase.drain, event)
+            _on_drain_read(steps, phase, phase.drain, event)
         case Unloading() | Stopping():
             pass
 
@@ -165,7 +173,11 @@ def _on_work_read(steps: Steps, phase: Running, drain: NoDrain, event: BoundaryR
     )
 
 
-def _on_drain_read(steps: Steps, drain: ToBoundary, event: BoundaryRead) -> None:
+def _on_drain_read(steps: Steps, phase: Running, drain: ToBoundary, event: BoundaryRead) -> None:
+    if event.in_flight and event.in_flight != drain.told_in_flight:
+        # Heard again, with how much is still to be answered: what the waiter is waiting for.
+        steps.word(phase, "heard", in_flight=event.in_flight)
+        drain = replace(drain, told_in_flight=event.in_flight)
     match event.seen:
         case Seen.IDLE if drain.idle_once:
             _at_boundary(steps)

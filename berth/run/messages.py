@@ -189,6 +189,7 @@ class SendWord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     word: str
     why: str = ""
+    in_flight: int | None = None
 
 
 class SendRelease(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ class ToBoundary(msgspec.Struct, frozen=True, kw_only=True):
     read_at: Instant | None
     idle_once: bool = False
     unreadable_since: Instant | None = None
+    told_in_flight: int | None = None
 
 
 class Unloading(msgspec.Struct, frozen=True, kw_only=True):

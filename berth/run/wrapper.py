@@ -219,6 +219,7 @@ class _Wrapper:
             "attempt": effect.attempt,
             "state": effect.word,
             "why": effect.why,
+            **({} if effect.in_flight is None else {"in_flight": effect.in_flight}),
         }
         self._send("lease.answer", word)
 

@@ -12,7 +12,13 @@ from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
 from berth.actors.journal import store as store_module
 from berth.actors.journal.core import Batch, LastingEntry
-from berth.actors.journal.messages import DropLease, Kept, SaveBaseline, SaveLease
+from berth.actors.journal.messages import (
+    DropLease,
+    Kept,
+    SaveBaseline,
+    SaveHandOffs,
+    SaveLease,
+)
 from berth.actors.journal.records import FORMAT, decode_lease, encode_lease
 from berth.actors.journal.store import Store
 from berth.ids import CardName, LeaseId
@@ -146,6 +152,17 @@ def test_what_was_kept_in_this_boot_is_there_after_a_restart(store: Store, path:
     kept = again.kept(BOOT)
     assert {lease.id for lease in kept.leases["GPU-0"]} == {"L7", "L8"}
     assert kept.baselines == {"GPU-0": 400}
+    again.close()
+
+
+def test_hand_offs_are_kept_beyond_a_reboot(store: Store, path: Path) -> None:
+    """What a hand-off takes is the card's and its driver's, not of one boot."""
+    old = SaveHandOffs(card_key="GPU-0", count=1, recent=(Seconds(2.0),))
+    new = SaveHandOffs(card_key="GPU-0", count=2, recent=(Seconds(2.0), Seconds(3.5)))
+    store.write(batch(old))
+    store.write(batch(new))
+    again = reopened(store, path)
+    assert again.kept("another boot").hand_offs == {"GPU-0": new}
     again.close()
 
 

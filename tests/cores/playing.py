@@ -29,7 +29,15 @@ from berth.actors.card.messages import (
 )
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Card, Settings
-from berth.actors.journal.messages import DropLease, Happened, Kept, Record, SaveBaseline, SaveLease
+from berth.actors.journal.messages import (
+    DropLease,
+    Happened,
+    Kept,
+    Record,
+    SaveBaseline,
+    SaveHandOffs,
+    SaveLease,
+)
 from berth.actors.node.inbox import CallId, OrderGiven, RequestGranted, RequestRefused, ToNode
 from berth.errors import Code
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId, lease_of, request_of
@@ -71,6 +79,7 @@ class Played:
     said: list[CardEffect] = field(default_factory=list)
     kept: dict[LeaseId, Lease] = field(default_factory=dict)
     kept_baseline: MiB | None = None
+    kept_hand_offs: SaveHandOffs | None = None
     fast: bool = False
     readable: bool = True
     journal_broken: bool = False
@@ -105,6 +114,8 @@ class Played:
                     self.kept.pop(entry.lease, None)
                 elif isinstance(entry, SaveBaseline):
                     self.kept_baseline = entry.baseline
+                elif isinstance(entry, SaveHandOffs):
+                    self.kept_hand_offs = entry
             for rider in effect.then:
                 self._follow(rider)
 
@@ -243,6 +254,7 @@ class Played:
         kept = Kept(
             leases={GPU0.key: tuple(self.kept.values())},
             baselines=baselines,
+            hand_offs={} if self.kept_hand_offs is None else {GPU0.key: self.kept_hand_offs},
             suspect="it was damaged" if suspect else "",
         )
         self.card = restored(GPU0, self.settings, kept, self.now)

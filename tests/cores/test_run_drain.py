@@ -3,6 +3,7 @@
 import pytest
 
 from berth.run.messages import (
+    BoundaryRead,
     ReadBoundary,
     Say,
     Seen,
@@ -115,6 +116,18 @@ def test_busy_engine_is_read_again_each_half_second() -> None:
     run.later(2)
     assert run.reads() == [0.0, 0.5, 1.0, 1.5, 2.0]
     assert run.signals() == []
+
+
+def test_what_is_in_flight_is_told_when_it_changes() -> None:
+    """Who waits for this engine sees the replies that it still gives, counted down."""
+    run = ordered_away(engine=Seen.BUSY)
+    run.engine = None
+    for in_flight in (2, 2, 1):
+        run.later(1)
+        run.hear(BoundaryRead(seen=Seen.BUSY, in_flight=in_flight))
+    told = [effect for _, effect in run.said if isinstance(effect, SendWord)]
+    assert [word.in_flight for word in told if word.in_flight is not None] == [2, 1]
+    assert {word.word for word in told} == {"heard"}
 
 
 @pytest.mark.parametrize("between", [Seen.BUSY, Seen.TIMED_OUT, Seen.UNREADABLE])

@@ -34,6 +34,7 @@ from berth.actors.journal.messages import (
     ReadKept,
     Record,
     SaveBaseline,
+    SaveHandOffs,
     SaveLease,
 )
 from berth.actors.journal.records import decode_lease, encode_lease
@@ -117,6 +118,7 @@ class Disk:
 
     leases: dict[tuple[str, str], bytes] = field(default_factory=dict)
     baselines: dict[str, MiB] = field(default_factory=dict)
+    hand_offs: dict[str, SaveHandOffs] = field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
     full: bool = False
@@ -278,6 +280,7 @@ class World:
         return Kept(
             leases=leases,
             baselines=dict(self.disk.baselines),
+            hand_offs=dict(self.disk.hand_offs),
             last_seq=self.disk.last_seq,
             last_number=self.disk.last_number,
         )
@@ -373,6 +376,8 @@ class World:
                     self.disk.leases.pop((entry.card_key, entry.lease), None)
                 case SaveBaseline():
                     self.disk.baselines[entry.card_key] = entry.baseline
+                case SaveHandOffs():
+                    self.disk.hand_offs[entry.card_key] = entry
                 case _:
                     raise AssertionError(entry)
         for event in effect.batch.events:

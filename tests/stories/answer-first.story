@@ -20,9 +20,9 @@ after 2
 one says served
 - [lease.draining] one: for two
 - one is told: drain 1 (for two)
-- two waits, no. 1: one was asked to finish
+- two waits, no. 1: one was asked to finish; then 24.0 GiB is free and you fit
 after 1
 urgent asks 20000 priority=foreground
 - [lease.queued] urgent: 19.5 GiB, foreground
-- urgent waits, no. 1: one was asked to finish
+- urgent waits, no. 1: one was asked to finish; then 24.0 GiB is free and you fit
 - two waits, no. 2: urgent comes first

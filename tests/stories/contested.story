@@ -17,7 +17,7 @@ late asks 1000 wait=2
 - [lease.queued] late: 1.0 GiB, interactive
 - [lease.draining] chat: for late
 - chat is told: drain 1 (for late)
-- late waits, no. 1: chat was asked to finish
+- late waits, no. 1: chat was asked to finish; then 12.3 GiB is free and you fit
 after 3
 - [lease.refused] late: no room on gpu0 in 2s: chat was asked to finish
 - [lease.kept] chat: nobody waits any more

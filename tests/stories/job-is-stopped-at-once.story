@@ -11,16 +11,18 @@ chat asks 14000
 - [lease.queued] chat: 13.7 GiB, interactive
 - [lease.draining] train: for chat
 - train is told: drain 1 (for chat)
-- chat waits, no. 1: train was asked to finish
+- chat waits, no. 1: train was asked to finish; then 24.0 GiB is free and you fit
 after 6
+- chat waits, no. 1: train was asked to finish and does not answer
 - train is woken
 after 6
+- chat waits, no. 1: train is stopping; then 24.0 GiB is free and you fit
 - train's tree is ended, 5s grace
 - readings fast
 train gone
 - [lease.released] train: its process is gone
-- chat waits, no. 1: train has given its memory back; the card must show it free
+- chat waits, no. 1: train gave its memory back, and the card must show it free; then 24.0 GiB is free and you fit
 after 1
-- [lease.freed] train: 0.5s after its word
-- [lease.granted] chat: 13.7 GiB, interactive
+- [lease.freed] train: 13.7 GiB back, 0.5s after its word
+- [lease.granted] chat: 13.7 GiB, interactive; waited 12s for train
 - chat is granted gpu0

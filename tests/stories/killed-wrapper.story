@@ -14,12 +14,12 @@ images asks 14000 priority=batch
 after 2
 chat gone
 - [lease.released] chat: its process is gone
-- images waits, no. 1: chat has given its memory back; the card must show it free
+- images waits, no. 1: chat gave its memory back, and the card must show it free; then 24.0 GiB is free and you fit
 - readings fast
 chat uses 14000
 after 2
 chat uses nothing
 after 1
-- [lease.freed] chat: 2.5s after its word
-- [lease.granted] images: 13.7 GiB, batch
+- [lease.freed] chat: 13.7 GiB back, 2.5s after its word
+- [lease.granted] images: 13.7 GiB, batch; waited 4.5s for chat
 - images is granted gpu0

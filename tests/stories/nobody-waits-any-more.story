@@ -13,7 +13,7 @@ images asks 16000
 - [lease.queued] images: 15.6 GiB, interactive
 - [lease.draining] chat: for images
 - chat is told: drain 1 (for images)
-- images waits, no. 1: chat was asked to finish
+- images waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 chat says heard
 images withdraws
 - [lease.withdrawn] images: its client is gone
@@ -26,14 +26,15 @@ images asks 16000
 - [lease.queued] images: 15.6 GiB, interactive
 - [lease.draining] chat: for images
 - chat is told: drain 3 (for images)
-- images waits, no. 1: chat was asked to finish
+- images waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 chat says heard
 chat says boundary
+- images waits, no. 1: chat is stopping; then 24.0 GiB is free and you fit
 - readings fast
 images withdraws
 - [lease.withdrawn] images: its client is gone
 chat says released
 - [lease.released] chat
 after 1
-- [lease.freed] chat: 0.5s after its word
+- [lease.freed] chat: 13.7 GiB back, 0.5s after its word
 - readings slow

@@ -11,16 +11,16 @@ chat asks 20000 priority=interactive
 - [lease.queued] chat: 19.5 GiB, interactive
 - [lease.draining] train: for chat
 - train is told: drain 1 (for chat)
-- chat waits, no. 1: train was asked to finish
+- chat waits, no. 1: train was asked to finish; then 24.0 GiB is free and you fit
 after 1
 train says heard
 train gone
 - [lease.released] train: its process is gone
-- chat waits, no. 1: train has given its memory back; the card must show it free
+- chat waits, no. 1: train gave its memory back, and the card must show it free; then 24.0 GiB is free and you fit
 - readings fast
 after 1
-- [lease.freed] train: 0.5s after its word
-- [lease.granted] chat: 19.5 GiB, interactive
+- [lease.freed] train: 9.8 GiB back, 0.5s after its word
+- [lease.granted] chat: 19.5 GiB, interactive; waited 1.5s for train
 - chat is granted gpu0
 chat started
 - [lease.started] chat

@@ -12,15 +12,17 @@ chat asks 14000 priority=foreground wait=40
 - [lease.queued] chat: 13.7 GiB, foreground
 - [lease.draining] note: for chat
 - note is told: drain 1 (for chat)
-- chat waits, no. 1: note was asked to finish
+- chat waits, no. 1: note was asked to finish; then 24.0 GiB is free and you fit
 after 20
+- chat waits, no. 1: note was asked to finish and does not answer
 - note is woken
 note says heard
+- chat waits, no. 1: note was asked to finish; then 24.0 GiB is free and you fit
 note says released
 - [lease.released] note
-- chat waits, no. 1: note has given its memory back; the card must show it free
+- chat waits, no. 1: note gave its memory back, and the card must show it free; then 24.0 GiB is free and you fit
 - readings fast
 after 1
-- [lease.freed] note: 0.5s after its word
-- [lease.granted] chat: 13.7 GiB, foreground
+- [lease.freed] note: 13.7 GiB back, 0.5s after its word
+- [lease.granted] chat: 13.7 GiB, foreground; waited 20s for note
 - chat is granted gpu0

@@ -14,17 +14,19 @@ images asks 16000
 - [lease.queued] images: 15.6 GiB, interactive
 - [lease.draining] chat: for images
 - chat is told: drain 1 (for images)
-- images waits, no. 1: chat was asked to finish
+- images waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 after 6
+- images waits, no. 1: chat was asked to finish and does not answer
 - chat is woken
 after 20
+- images waits, no. 1: chat is stopping; then 24.0 GiB is free and you fit
 - chat's tree is ended, 2s grace
 - readings fast
 after 3
 chat gone
 - [lease.released] chat: its process is gone
-- images waits, no. 1: chat has given its memory back; the card must show it free
+- images waits, no. 1: chat gave its memory back, and the card must show it free; then 24.0 GiB is free and you fit
 after 1
-- [lease.freed] chat: 0.5s after its word
-- [lease.granted] images: 15.6 GiB, interactive
+- [lease.freed] chat: 13.7 GiB back, 0.5s after its word
+- [lease.granted] images: 15.6 GiB, interactive; waited 29s for chat
 - images is granted gpu0

@@ -12,7 +12,7 @@ gemma asks 36864 priority=batch job
 - gemma waits, no. 1: train is pinned
 reader asks 12000 priority=batch job
 - [lease.queued] reader: 11.7 GiB, batch
-- reader waits, no. 2: gemma comes first
+- reader waits, no. 2: 26.8 GiB is free now, but then gemma (36.0) would not fit
 tiny asks 8000 priority=batch job
 - [lease.queued] tiny: 7.8 GiB, batch
 - [lease.granted] tiny: 7.8 GiB, batch

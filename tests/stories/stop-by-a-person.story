@@ -20,5 +20,5 @@ chat says released
 - [lease.released] chat
 - readings fast
 after 1
-- [lease.freed] chat: 0.5s after its word
+- [lease.freed] chat: 13.7 GiB back, 0.5s after its word
 - readings slow

@@ -14,10 +14,10 @@ whole asks whole wait=30
 - whole waits, no. 1: chat has only just started and answers a request first
 chat gone
 - [lease.released] chat: its process is gone
-- whole waits, no. 1: chat has given its memory back; the card must show it free
+- whole waits, no. 1: chat gave its memory back, and the card must show it free; then you fit
 after 2
-- [lease.freed] chat: 0.5s after its word
-- whole waits, no. 1: ollama uses the card without a lease
+- [lease.freed] chat: 0.0 GiB back, 0.5s after its word
+- whole waits, no. 1: ollama uses 2.9 GiB without a lease
 - readings slow
 ollama uses nothing
 after 2

@@ -37,13 +37,14 @@ Every wait is a state with a deadline, all of them looked at on each tick (`dead
 The handlers of holders' words are in `holders.py`, those of readings in `sight.py`.
 """
 
+from collections.abc import Mapping
 from typing import Final, assert_never
 
 from msgspec.structs import replace
 
 from berth.actors.card import drains, holders, sight
 from berth.actors.card.attaching import on_attach
-from berth.actors.card.books import close
+from berth.actors.card.books import Books, close
 from berth.actors.card.deadlines import on_resumed, on_tick, refuse_expired
 from berth.actors.card.messages import (
     AttachHolder,
@@ -69,16 +70,17 @@ from berth.actors.card.messages import (
     WatchAgain,
     WithdrawRequest,
 )
+from berth.actors.card.outlook import eta, outlook, with_figures
 from berth.actors.card.queue import is_recallable, plan
 from berth.actors.card.state import Card, Measured, Waiter
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
 from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
 from berth.errors import Code
-from berth.ids import lease_of
+from berth.ids import RequestId, lease_of
 from berth.lease import Detached, Granted, Held, WholeCard
-from berth.standing import Blocker, How, sentence
-from berth.units import Instant, Seconds, after, left, show_gib, since
+from berth.standing import LEAVING, Blocker, How, Outlook, sentence
+from berth.units import Instant, Seconds, after, left, show_duration, show_gib, since
 
 START_WITHIN: Final = Seconds(30.0)
 """How long a granted command may take to be started before the grant is taken back (S6)."""
@@ -131,7 +133,7 @@ def _take(turn: Turn, event: CardInbox) -> None:
         case WatchAgain():
             turn.watch_all()
         case Resumed():
-            on_resumed(turn)
+            on_resumed(turn, event.slept)
         case ForgetWaiters():
             turn.card = replace(turn.card, queue=())
         case CloseCard():
@@ -196,7 +198,7 @@ def _too_big(card: Card, waiter: Waiter) -> str:
 def _on_name_freed(turn: Turn, event: NameFreed) -> None:
     waiter = turn.card.waiter(event.request)
     if waiter is not None:
-        _swap(turn, replace(waiter, behind=""))
+        turn.swap(replace(waiter, behind=""))
 
 
 def _on_withdraw(turn: Turn, event: WithdrawRequest) -> None:
@@ -229,8 +231,7 @@ def _settle(turn: Turn) -> None:
     """Bring the card to rest: grant, ask, let run on, tell."""
     halted = _halted(turn)
     if halted is not None:
-        for waiter in turn.card.queue:
-            _tell(turn, waiter, (halted,))
+        _tell_all(turn, {waiter.request: (halted,) for waiter in turn.card.queue}, None)
         return
     measured = turn.card.fresh(turn.now)
     if measured is None:
@@ -246,8 +247,7 @@ def _settle(turn: Turn) -> None:
             drains.recall(turn, lease, wanted.needed.get(lease.id))
     for lease, waiter in wanted.asks:
         drains.ask_to_finish(turn, lease, waiter)
-    for waiter in turn.card.queue:
-        _tell(turn, waiter, wanted.blockers.get(waiter.request, ()))
+    _tell_all(turn, wanted.blockers, close(turn.card, measured))
 
 
 def _halted(turn: Turn) -> Blocker | None:
@@ -264,6 +264,7 @@ def _halted(turn: Turn) -> Blocker | None:
 
 
 def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
+    hold_for = waiter.terms.hold_for
     held = Held(
         id=lease_of(waiter.request),
         terms=waiter.terms,
@@ -272,17 +273,18 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         cards=waiter.cards,
         granted=turn.now,
         unexplained=measured.unexplained,
+        until=None if hold_for is None else after(turn.now, hold_for),
     )
     start_by = after(turn.now, START_WITHIN)
     lease = Granted(held=held, wake_at=turn.hear_by(), start_by=start_by)
     turn.card = turn.card.without_waiter(waiter.request)
     turn.add(lease)
-    waited = since(waiter.arrived, turn.now)
+    turn.measure_hand_off(waiter)
     turn.lease_event(
         "granted",
         lease,
-        _asks(waiter),
-        waited_s=round(waited, 3),
+        _how_granted(waiter, turn.now),
+        waited_s=round(since(waiter.arrived, turn.now), 3),
         avoided=waiter.lacked_room,
         **_ask_facts(waiter),
     )
@@ -297,21 +299,60 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         turn.watch(lease)
 
 
-def _tell(turn: Turn, waiter: Waiter, blockers: tuple[Blocker, ...]) -> None:
-    """Tell a waiter where it stands, if that is news."""
-    if _same(waiter.blockers, blockers):
-        return
+def _how_granted(waiter: Waiter, now: Instant) -> str:
+    """Return what was granted, and who made room for it."""
+    gave = [b.who for b in waiter.blockers or () if b.how in LEAVING]
+    if not gave:
+        return _asks(waiter)
+    waited = show_duration(since(waiter.arrived, now))
+    return f"{_asks(waiter)}; waited {waited} for {', '.join(gave)}"
+
+
+def _tell_all(
+    turn: Turn, reasons: Mapping[RequestId, tuple[Blocker, ...]], books: Books | None
+) -> None:
+    """Note of every waiter why it waits, and tell those to whom that is news."""
+    queue = []
+    shown: dict[int, tuple[Blocker, ...]] = {}  # many wait for the same reason
+    for place, waiter in enumerate(turn.card.queue, 1):
+        plain = reasons.get(waiter.request, ())
+        if books is None:
+            blockers, look = plain, None
+        else:
+            if id(plain) not in shown:
+                figures = (with_figures(turn.card, books, one, turn.now) for one in plain)
+                shown[id(plain)] = tuple(figures)
+            blockers = shown[id(plain)]
+            look = outlook(books, waiter, blockers, first=place == 1)
+        queue.append(_told(turn, waiter, place, blockers, look))
+    turn.card = replace(turn.card, queue=tuple(queue))
+
+
+def _told(
+    turn: Turn,
+    waiter: Waiter,
+    place: int,
+    blockers: tuple[Blocker, ...],
+    look: Outlook | None,
+) -> Waiter:
+    if waiter.blockers == blockers and waiter.outlook == look:
+        return waiter
     lacked_room = waiter.lacked_room or any(b.how not in _NOT_ROOM for b in blockers)
-    _swap(turn, replace(waiter, blockers=blockers, lacked_room=lacked_room))
-    turn.then.append(
-        RequestStands(
-            request=waiter.request,
-            card=turn.card.name,
-            position=turn.card.queue.index(turn.card.waiter(waiter.request) or waiter) + 1,
-            blockers=blockers,
-            why=sentence(blockers),
+    after_ = replace(waiter, blockers=blockers, outlook=look, lacked_room=lacked_room)
+    if not _same(waiter.blockers, blockers):
+        turn.then.append(
+            RequestStands(
+                request=waiter.request,
+                card=turn.card.name,
+                position=place,
+                waiting=len(turn.card.queue),
+                blockers=blockers,
+                why=sentence(blockers, look),
+                outlook=look,
+                eta=eta(turn.card, after_, turn.now),
+            )
         )
-    )
+    return after_
 
 
 _NOT_ROOM: Final = frozenset(
@@ -320,17 +361,11 @@ _NOT_ROOM: Final = frozenset(
 
 
 def _same(before: tuple[Blocker, ...] | None, now: tuple[Blocker, ...]) -> bool:
-    """Tell whether two reasons are the same but for the seconds that are left."""
+    """Tell whether two reasons are the same but for their figures."""
     if before is None or len(before) != len(now):
         return False
     return all(
-        (one.who, one.how, one.ref) == (other.who, other.how, other.ref)
+        (one.who, one.how, one.ref, one.in_flight)
+        == (other.who, other.how, other.ref, other.in_flight)
         for one, other in zip(before, now, strict=True)
-    )
-
-
-def _swap(turn: Turn, waiter: Waiter) -> None:
-    turn.card = replace(
-        turn.card,
-        queue=tuple(waiter if old.request == waiter.request else old for old in turn.card.queue),
     )

@@ -20,10 +20,11 @@ from berth.lease import (
     Running,
     Starting,
     Stuck,
+    with_held,
 )
 from berth.readings import Unknown, Unmeasured
 from berth.standing import How, sentence
-from berth.units import Seconds, after, show_duration, since
+from berth.units import Instant, Seconds, after, show_duration, since
 
 
 def on_tick(turn: Turn) -> None:
@@ -60,7 +61,10 @@ def _on_lease(turn: Turn, lease: Lease) -> None:
         case Releasing():
             if turn.now >= lease.free_by:
                 sight.mark_stuck(turn, lease)
-        case Running() | Stuck() | Detached():
+        case Running():
+            if lease.held.until is not None and turn.now >= lease.held.until:
+                turn.release(lease, "its time is over")
+        case Stuck() | Detached():
             pass
         case _:
             assert_never(lease)
@@ -78,10 +82,11 @@ def _on_late_drain(turn: Turn, lease: Draining) -> None:
             assert_never(lease.phase)
 
 
-def on_resumed(turn: Turn) -> None:
+def on_resumed(turn: Turn, slept: Seconds) -> None:
     """The machine slept. Readings are stale, and who had so long to do something has it again (S8).
 
-    The monotonic clock stood still meanwhile, so waits simply go on.
+    The monotonic clock stood still meanwhile, so waits simply go on. A hold does not: it was taken
+    for so long, whether the machine slept or not.
     """
     sight.on_unread(turn, Unmeasured(Unknown.STALE, "the machine was suspended"))
     for lease in turn.card.leases:
@@ -101,6 +106,9 @@ def on_resumed(turn: Turn) -> None:
             case Starting():
                 ready_by = after(turn.now, lease.terms.start_limit)
                 turn.change(lease, replace(lease, ready_by=ready_by))
+            case Running() if lease.held.until is not None:
+                until = Instant(lease.held.until - slept)
+                turn.change(lease, with_held(lease, replace(lease.held, until=until)))
             case Running() | Stuck() | Detached():
                 pass
             case _:
@@ -112,7 +120,8 @@ def refuse_expired(turn: Turn) -> bool:
     expired = [waiter for waiter in turn.card.queue if turn.now >= waiter.refuse_at]
     for waiter in expired:
         code, message = _why_refused(turn, waiter)
-        turn.refuse(waiter, code, message, waited_out=True)
+        hint = f"wait longer with --wait, or look:  berth status {turn.card.name}"
+        turn.refuse(waiter, code, message, hint, waited_out=True)
     return bool(expired)
 
 

@@ -38,6 +38,8 @@ UNLOAD_WITHIN: Final = Seconds(30.0)
 def ask_to_finish(turn: Turn, lease: Lease, waiter: Waiter) -> None:
     """Ask a holder to finish for a waiter."""
     why = f"for {waiter.terms.name}"
+    if waiter.ordered is None and turn.card.waiter(waiter.request) is not None:
+        turn.swap(replace(waiter, ordered=turn.now))
     order_away(turn, lease, Order.DRAIN, why, wanted_by=waiter)
 
 
@@ -154,6 +156,7 @@ def recall(turn: Turn, lease: Draining, wanted_by: Waiter | None) -> None:
         hear_by=turn.hear_by(),
         asked=lease.asked,
         before=lease.before,
+        in_flight=lease.in_flight,
     )
     turn.change(lease, keeping)
     turn.lease_event("kept", keeping, "nobody waits any more")
@@ -165,8 +168,11 @@ def run_on(turn: Turn, lease: Keeping) -> None:
     turn.change(lease, with_held(lease.before, lease.held))
 
 
-def on_heard(turn: Turn, lease: Lease) -> None:
-    """A holder has heard its latest order."""
+def on_heard(turn: Turn, lease: Lease, in_flight: int | None) -> None:
+    """A holder has heard its latest order, or says again how much is still in flight."""
+    if isinstance(lease, Draining) and in_flight is not None:
+        lease = replace(lease, in_flight=in_flight)
+        turn.card = turn.card.with_lease(lease)
     if isinstance(lease, Keeping):
         run_on(turn, lease)
     elif isinstance(lease, Draining) and lease.phase in {DrainPhase.ASKED, DrainPhase.SILENT}:

@@ -133,7 +133,7 @@ def on_answer(turn: Turn, event: HolderAnswered) -> None:
                 turn.release(lease, event.why)
         case HolderWord.HEARD:
             if event.attempt == lease.held.attempt:
-                on_heard(turn, lease)
+                on_heard(turn, lease, event.in_flight)
         case HolderWord.BOUNDARY:
             on_boundary(turn, lease)
         case HolderWord.FAILED:

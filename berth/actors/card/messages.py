@@ -70,7 +70,10 @@ class HolderWord(StrEnum):
 
 
 class HolderAnswered(msgspec.Struct, frozen=True, kw_only=True):
-    """From the node: a holder's word. It moves states; it frees no memory."""
+    """From the node: a holder's word. It moves states; it frees no memory.
+
+    `in_flight`: how many replies it has still to give, where it knows.
+    """
 
     call: CallId
     lease: LeaseId
@@ -78,6 +81,7 @@ class HolderAnswered(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt
     word: HolderWord
     why: str = ""
+    in_flight: int | None = None
 
 
 class ReleaseLease(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,8 +167,13 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True):
     call: CallId
 
 
-class Resumed(msgspec.Struct, frozen=True):
-    """From the ticker: the machine was suspended and is back. What was read is old (S8)."""
+class Resumed(msgspec.Struct, frozen=True, kw_only=True):
+    """From the ticker: the machine was suspended and is back. What was read is old (S8).
+
+    `slept` is for how long: what lasts until a time of day has that much less left.
+    """
+
+    slept: Seconds = Seconds(0.0)
 
 
 class WatchAgain(msgspec.Struct, frozen=True):

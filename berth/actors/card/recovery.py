@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.actors.card.state import Card, Settings
+from berth.actors.card.state import Card, HandOffs, Settings
 from berth.actors.card.turn import Turn
 from berth.actors.journal.messages import Kept
 from berth.actors.trees.messages import WatchTree
@@ -31,9 +31,11 @@ def restored(
         sorted((_after_restart(lease, settings, now) for lease in named), key=_grant_order)
     )
     silent = any(isinstance(lease, Detached) for lease in leases) or bool(kept.suspect)
+    taken = kept.hand_offs.get(identity.key)
     return Card(
         identity=identity,
         settings=settings,
+        hand_offs=HandOffs() if taken is None else HandOffs(count=taken.count, recent=taken.recent),
         baseline=kept.baselines.get(identity.key),
         leases=leases,
         recovering_until=after(now, COME_BACK_WITHIN) if silent else None,

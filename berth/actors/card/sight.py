@@ -53,18 +53,22 @@ def _free(turn: Turn, lease: Releasing | Stuck) -> None:
     took = since(lease.released, turn.now)
     turn.drop(lease)
     turn.lease_event(
-        "freed", lease, f"{show_duration(took)} after its word", after_s=round(took, 3)
+        "freed",
+        lease,
+        f"{show_gib(lease.had)} GiB back, {show_duration(took)} after its word",
+        after_s=round(took, 3),
+        mib=lease.had,
     )
     turn.ended(lease)
 
 
 def mark_stuck(turn: Turn, lease: Releasing) -> None:
     """The card has not shown a released lease's memory free in time (H4)."""
-    stuck = Stuck(held=lease.held, released=lease.released)
+    stuck = Stuck(held=lease.held, released=lease.released, had=lease.had)
     turn.change(lease, stuck)
     used = 0 if turn.card.measured is None else turn.card.measured.used.get(lease.id, MiB(0))
     grace = show_duration(turn.card.settings.release_grace)
-    why = f"the card still shows {show_gib(used)} GiB of it after {grace}"
+    why = f"card still shows {show_gib(used)} GiB after {grace}"
     turn.lease_event("stuck", stuck, why, mib=used)
 
 

@@ -1,6 +1,7 @@
 """The state of one card: its leases, its queue, and what the last reading showed."""
 
 from collections.abc import Mapping
+from statistics import median
 from typing import Final
 
 import msgspec
@@ -9,11 +10,14 @@ from msgspec.structs import replace
 from berth.ids import CardName, LeaseId, ProcessId, RequestId
 from berth.lease import Ask, Lease, Terms, become
 from berth.readings import NOT_READ_YET, CardIdentity, GpuProcess, Reading, Unmeasured
-from berth.standing import Blocker
+from berth.standing import Blocker, Outlook
 from berth.units import Instant, MiB, Seconds, since
 
 FRESH_FOR: Final = Seconds(5.0)
 """How long a reading may be the ground of a grant (B1)."""
+
+HAND_OFFS_KEPT: Final = 31
+"""How many of the latest hand-offs the median is taken of."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +32,8 @@ class Waiter(msgspec.Struct, frozen=True, kw_only=True):
     """A request in the queue.
 
     `behind` names the one of the same exclusive name that must end first. `lacked_room`: books or
-    reading had no room for it once (a collision avoided, when it is granted).
+    reading had no room for it once (a collision avoided, when it is granted). `ordered`: when the
+    first holder was asked to make room for it.
     """
 
     request: RequestId
@@ -41,6 +46,30 @@ class Waiter(msgspec.Struct, frozen=True, kw_only=True):
     behind: str = ""
     lacked_room: bool = False
     blockers: tuple[Blocker, ...] | None = None
+    outlook: Outlook | None = None
+    ordered: Instant | None = None
+
+
+class HandOffs(msgspec.Struct, frozen=True, kw_only=True):
+    """How long hand-offs have taken on a card: from the first order to the grant.
+
+    `count` is all of them, `recent` the latest ones, which the median is of.
+    """
+
+    count: int = 0
+    recent: tuple[Seconds, ...] = ()
+
+    @property
+    def median(self) -> Seconds | None:
+        """Return what one takes, None when none was measured."""
+        if not self.recent:
+            return None
+        return Seconds(median(self.recent))
+
+    def with_one(self, took: Seconds) -> "HandOffs":
+        """Return them with one more."""
+        recent = (*self.recent, took)[-HAND_OFFS_KEPT:]
+        return HandOffs(count=self.count + 1, recent=recent)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +119,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     fast: bool = False
     contested: frozenset[LeaseId] = frozenset()
     strangers: Mapping[ProcessId, str] = msgspec.field(default_factory=dict)
+    hand_offs: HandOffs = HandOffs()
 
     @property
     def name(self) -> CardName:

@@ -15,6 +15,7 @@ from berth.actors.journal.messages import (
     Happened,
     Record,
     SaveBaseline,
+    SaveHandOffs,
     SaveLease,
 )
 from berth.actors.node.inbox import (
@@ -41,7 +42,7 @@ from berth.lease import (
     Starting,
     Stuck,
 )
-from berth.units import Instant, Seconds, after
+from berth.units import Instant, MiB, Seconds, after, since
 
 HEAR_WITHIN: Final = Seconds(5.0)
 """How soon an order must be heard (H6)."""
@@ -137,20 +138,51 @@ class Turn(msgspec.Struct):
             )
         )
 
-    def refuse(self, waiter: Waiter, code: Code, message: str, *, waited_out: bool = False) -> None:
+    def swap(self, waiter: Waiter) -> None:
+        """Put a waiter in the place of itself as it was."""
+        queue = (waiter if old.request == waiter.request else old for old in self.card.queue)
+        self.card = replace(self.card, queue=tuple(queue))
+
+    def measure_hand_off(self, waiter: Waiter) -> None:
+        """Keep how long it took from the first order until this waiter was granted."""
+        if waiter.ordered is None:
+            return
+        hand_offs = self.card.hand_offs.with_one(since(waiter.ordered, self.now))
+        self.card = replace(self.card, hand_offs=hand_offs)
+        self.entries.append(
+            SaveHandOffs(
+                card_key=self.card.identity.key, count=hand_offs.count, recent=hand_offs.recent
+            )
+        )
+
+    def refuse(
+        self,
+        waiter: Waiter,
+        code: Code,
+        message: str,
+        hint: str = "",
+        *,
+        waited_out: bool = False,
+    ) -> None:
         """End a request without a grant."""
         self.card = self.card.without_waiter(waiter.request)
         self.waiter_event("refused", waiter, message, {"code": code.value})
         self.then.append(
             RequestRefused(
-                request=waiter.request, code=code, message=message, waited_out=waited_out
+                request=waiter.request,
+                code=code,
+                message=message,
+                hint=hint,
+                waited_out=waited_out,
             )
         )
 
     def release(self, lease: Alive, why: str) -> None:
         """Take a lease for given back. Its memory counts until a reading shows it free (B3)."""
         free_by = after(self.now, self.card.settings.release_grace)
-        self.change(lease, Releasing(held=lease.held, released=self.now, free_by=free_by))
+        measured = self.card.measured
+        had = MiB(0) if measured is None else measured.used.get(lease.id, MiB(0))
+        self.change(lease, Releasing(held=lease.held, released=self.now, free_by=free_by, had=had))
         self.lease_event("released", lease, why)
         self.effects.append(ForgetTree(lease=lease.id, card=self.card.name))
 

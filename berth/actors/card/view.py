@@ -1,28 +1,56 @@
 """A card as status shows it."""
 
+import re
+from typing import Final
+
 from berth.actors.card.books import Books, close
-from berth.actors.card.state import Card, Measured, Waiter
-from berth.lease import Ask, Draining, Keeping, Lease, Releasing, Stuck, WholeCard, state_word
+from berth.actors.card.outlook import eta, in_flight
+from berth.actors.card.state import Card, Waiter
+from berth.lease import (
+    Ask,
+    Detached,
+    Draining,
+    DrainPhase,
+    Keeping,
+    Lease,
+    Order,
+    Releasing,
+    Stuck,
+    WholeCard,
+    state_word,
+)
 from berth.readings import Figure, GpuProcess, Unknown, Unmeasured
-from berth.standing import Blocker, sentence
-from berth.units import Instant, Seconds, after, left, show_duration, since
-from berth.views import BlockerView, CardStatus, CardView, LeaseView, StowawayView, WaiterView
+from berth.standing import count, sentence
+from berth.units import Instant, after, left, show_duration, show_gib, since
+from berth.views import (
+    CardStatus,
+    CardView,
+    InFlight,
+    LeaseView,
+    StowawayView,
+    WaiterView,
+    blocker_view,
+)
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def describe(card: Card, now: Instant) -> CardStatus:
     """Return all that is on the card."""
+    books = None if card.measured is None else close(card, card.measured)
+    queue = enumerate(card.queue, 1)
     return CardStatus(
-        card=_card(card, now),
-        leases=tuple(_lease(card, lease, now) for lease in card.leases),
-        waiting=tuple(_waiter(card, w, place, now) for place, w in enumerate(card.queue, 1)),
+        card=_card(card, books, now),
+        leases=tuple(_lease(card, lease, books, now) for lease in card.leases),
+        waiting=tuple(_waiter(card, waiter, books, place, now) for place, waiter in queue),
         stowaways=_stowaways(card),
     )
 
 
-def _card(card: Card, now: Instant) -> CardView:
+def _card(card: Card, books: Books | None, now: Instant) -> CardView:
     who = card.identity
     measured = card.measured
-    books = None if measured is None else close(card, measured)
+    median = card.hand_offs.median
     known = measured if card.unread is None else None
     health = None if known is None else known.reading.health
     return CardView(
@@ -34,7 +62,7 @@ def _card(card: Card, now: Instant) -> CardView:
         vendor=who.vendor,
         total_mib=None if measured is None else measured.reading.total,
         used_mib=None if known is None else known.reading.used,
-        free_mib=_free(known, books),
+        free_mib=None if known is None else known.reading.free,
         baseline_mib=None if measured is None else measured.baseline,
         unexplained_mib=None if known is None else known.unexplained,
         capacity_mib=None if measured is None else measured.capacity,
@@ -47,12 +75,11 @@ def _card(card: Card, now: Instant) -> CardView:
         power_limit_w=None if health is None else _figure(health.power_limit_w),
         fan_pct=None if health is None else _figure(health.fan_pct),
         clamped_mib=0 if known is None else known.clamped,
+        books_free_mib=None if books is None or known is None else books.free,
+        driver_free_mib=None if books is None or known is None else books.driver_free,
+        handoffs=card.hand_offs.count,
+        handoff_median_s=None if median is None else round(median, 2),
     )
-
-
-def _free(known: Measured | None, books: Books | None) -> int | None:
-    """Return what the driver shows free."""
-    return None if known is None or books is None else known.reading.free
 
 
 def _figure(figure: Figure) -> float | None:
@@ -77,12 +104,13 @@ def _mib(ask: Ask) -> int | None:
     return None if isinstance(ask, WholeCard) else ask
 
 
-def _lease(card: Card, lease: Lease, now: Instant) -> LeaseView:
+def _lease(card: Card, lease: Lease, books: Books | None, now: Instant) -> LeaseView:
     held = lease.held
     measured = card.measured
     used = None
     if measured is not None and lease.id not in measured.unsized:
         used = int(measured.used.get(lease.id, 0))
+    flying = in_flight(lease)
     return LeaseView(
         lease=lease.id,
         card=card.name,
@@ -100,59 +128,107 @@ def _lease(card: Card, lease: Lease, now: Instant) -> LeaseView:
         pids=() if measured is None else measured.pids.get(lease.id, ()),
         containers=lease.terms.containers,
         model=None,
-        note=_note(card, lease, now),
+        note=note(card, lease, now),
+        way_out=_way_out(lease),
+        counts_mib=None if books is None else books.counts[lease.id],
+        in_flight=None if flying is None else InFlight(n=flying, what="reply"),
+        for_=lease.wanted_by if isinstance(lease, Draining) else None,
+        left_s=None if held.until is None else round(left(held.until, now), 2),
+        boundary=lease.terms.boundary,
     )
 
 
-def _note(card: Card, lease: Lease, now: Instant) -> str | None:
+def note(card: Card, lease: Lease, now: Instant) -> str | None:
     """Return what a person should know of a lease that is not simply at work."""
+    own = _note(card, lease, now)
+    if card.unread is None or isinstance(lease, Releasing | Stuck):
+        return own
+    used = None if card.measured is None else card.measured.used.get(lease.id)
+    last = "" if used is None else f": last seen with {show_gib(used)} GiB"
+    blind = f"{card.name} cannot be read{last}; it grants nothing"
+    return blind if own is None else f"{own}; {blind}"
+
+
+def _note(card: Card, lease: Lease, now: Instant) -> str | None:
     match lease:
-        case Draining(wanted_by=wanted_by):
-            waiter = None if wanted_by is None else card.waiter(wanted_by)
-            whom = "by a person" if waiter is None else f"for {waiter.terms.name}"
-            return f"asked to finish {whom} {_ago(lease.asked, now)} ago"
+        case Draining():
+            return _asked(card, lease, now)
         case Keeping():
             return "told to run on: nobody waits any more"
         case Releasing():
-            return f"said it released {_ago(lease.released, now)} ago"
+            return f"said it released {_ago(lease.released, now)} ago; the card must show it free"
         case Stuck():
+            used = 0 if card.measured is None else card.measured.used.get(lease.id, lease.had)
             said = f"said it released {_ago(lease.released, now)} ago"
-            return f"{said}, but {card.name} still shows it; way out: berth reclaim {lease.name}"
+            return f"{said}, but {card.name} still shows {show_gib(used)} GiB"
+        case Detached():
+            return "runs, but its berth run has not answered since berthd started"
+        case _ if lease.held.holder is None:
+            return _held(lease, now)
         case _:
             return None
+
+
+def _asked(card: Card, lease: Draining, now: Instant) -> str:
+    """Return whom a holder was asked to finish for, and how far it is."""
+    waiter = None if lease.wanted_by is None else card.waiter(lease.wanted_by)
+    whom = "by a person" if waiter is None else f"for {waiter.terms.name}"
+    verb = "stop" if lease.order is Order.STOP else "finish"
+    flying = in_flight(lease)
+    far = ""
+    if lease.phase is DrainPhase.SILENT:
+        far = "; it does not answer"
+    elif lease.phase is DrainPhase.ENDING:
+        far = "; too late, so berthd stops it"
+    elif flying is not None:
+        far = f"; {count(flying, 'reply')} in flight" if flying else "; it is stopping"
+    return f"asked to {verb} {whom} {_ago(lease.asked, now)} ago{far}"
+
+
+def _held(lease: Lease, now: Instant) -> str:
+    """Return what a person's hold is for, and until when."""
+    until = lease.held.until
+    ends = "until berth release" if until is None else f"for {show_duration(left(until, now))} more"
+    why = f"{lease.terms.reason}; " if lease.terms.reason else ""
+    return f"{why}held by a person {ends}"
+
+
+def _way_out(lease: Lease) -> str | None:
+    """Return the command that helps. A name that a shell would take apart is not put into one."""
+    if not isinstance(lease, Stuck):
+        return None
+    return f"berth reclaim {lease.name if _PLAIN.fullmatch(lease.name) else lease.id}"
 
 
 def _ago(when: Instant, now: Instant) -> str:
     return show_duration(since(when, now))
 
 
-def _waiter(card: Card, waiter: Waiter, place: int, now: Instant) -> WaiterView:
+def _waiter(
+    card: Card, waiter: Waiter, books: Books | None, place: int, now: Instant
+) -> WaiterView:
     blockers = waiter.blockers or ()
+    likely = eta(card, waiter, now)
+    room = None if books is None else max(0, books.room)
+    size = _mib(waiter.ask)
+    short = None if room is None or size is None else max(0, size - room)
     return WaiterView(
         request=waiter.request,
         card=card.name,
         cards=waiter.cards or (card.name,),
         name=waiter.terms.name,
         priority=waiter.terms.priority.word,
-        ask_mib=_mib(waiter.ask),
+        ask_mib=size,
         position=place,
         waited_s=round(since(waiter.arrived, now), 2),
         wait_left_s=round(left(waiter.refuse_at, now), 2),
         code=blockers[0].how.value if blockers else "ready",
-        why=sentence(blockers),
-        blockers=tuple(_blocker(blocker) for blocker in blockers),
-        eta_s=None,
-        eta_of=None,
-    )
-
-
-def _blocker(blocker: Blocker) -> BlockerView:
-    left_s: Seconds | None = blocker.left
-    return BlockerView(
-        who=blocker.who,
-        how=blocker.how.value,
-        left_s=None if left_s is None else round(left_s, 2),
-        ref=blocker.ref,
+        why=sentence(blockers, waiter.outlook),
+        blockers=tuple(blocker_view(blocker) for blocker in blockers),
+        eta_s=None if likely is None else round(likely.left, 2),
+        eta_of=None if likely is None else likely.of,
+        short_mib=short,
+        then_mib=None if waiter.outlook is None else waiter.outlook.then,
     )
 
 

@@ -31,6 +31,7 @@ from berth.actors.journal.messages import (
     ReadKept,
     Record,
     SaveBaseline,
+    SaveHandOffs,
     SaveLease,
 )
 from berth.actors.node.inbox import RequestGranted, ToNode
@@ -42,7 +43,7 @@ PRUNE_EVERY: Final = Seconds(600.0)
 EVENTS_KEPT_UNWRITTEN: Final = 1000
 """How many events are kept while the journal cannot be written: the latest ones."""
 
-LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline
+LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +157,8 @@ def _about(entry: LastingEntry) -> tuple[str, str]:
             return entry.card_key, entry.lease
         case SaveBaseline():
             return entry.card_key, ""
+        case SaveHandOffs():
+            return entry.card_key, "hand-offs"
 
 
 def _numbered(entry: Happened, seq: int, wall: float) -> EventMessage:

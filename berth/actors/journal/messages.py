@@ -38,6 +38,14 @@ class SaveBaseline(msgspec.Struct, frozen=True, kw_only=True):
     baseline: MiB
 
 
+class SaveHandOffs(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep how long hand-offs have taken on a card: how many, and the latest of them."""
+
+    card_key: str
+    count: int
+    recent: tuple[Seconds, ...]
+
+
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the node's one sequence; the journal numbers and dates it.
 
@@ -53,7 +61,7 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     facts: Mapping[str, Fact] = msgspec.field(default_factory=dict)
 
 
-Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | Happened
+Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | Happened
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,13 +80,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal knows: leases and baselines by card, and the last numbers it gave.
+    """What the journal knows, by card: leases, baselines, hand-offs; and the last numbers it gave.
 
     `suspect` says why there may be holders that it does not know of, empty when there are none.
     """
 
     leases: Mapping[str, tuple[Lease, ...]] = msgspec.field(default_factory=dict)
     baselines: Mapping[str, MiB] = msgspec.field(default_factory=dict)
+    hand_offs: Mapping[str, SaveHandOffs] = msgspec.field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
     suspect: str = ""

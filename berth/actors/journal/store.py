@@ -14,7 +14,13 @@ from typing import Any, Final
 import msgspec
 
 from berth.actors.journal.core import Batch, LastingEntry
-from berth.actors.journal.messages import DropLease, Kept, SaveBaseline, SaveLease
+from berth.actors.journal.messages import (
+    DropLease,
+    Kept,
+    SaveBaseline,
+    SaveHandOffs,
+    SaveLease,
+)
 from berth.actors.journal.records import decode_lease, encode_lease
 from berth.lease import Lease
 from berth.units import MiB, Seconds
@@ -36,6 +42,9 @@ _SCHEMA: Final = """
     CREATE TABLE IF NOT EXISTS baselines (
         card_key TEXT PRIMARY KEY, mib INTEGER NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS hand_offs (
+        card_key TEXT PRIMARY KEY, record BLOB NOT NULL
+    ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS events (
         seq INTEGER PRIMARY KEY, at REAL NOT NULL, event BLOB NOT NULL
     );
@@ -43,6 +52,7 @@ _SCHEMA: Final = """
 """
 
 _EVENTS: Final = msgspec.json.Decoder(EventMessage)
+_HAND_OFFS: Final = msgspec.json.Decoder(SaveHandOffs)
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -76,6 +86,8 @@ class Store:
             raise sqlite3.DatabaseError(damage)
         for (record,) in self._db.execute("SELECT record FROM leases"):
             decode_lease(record)
+        for (record,) in self._db.execute("SELECT record FROM hand_offs"):
+            _HAND_OFFS.decode(record)
 
     def _open(self, path: Path) -> None:
         self.fresh = not path.exists()
@@ -140,6 +152,11 @@ class Store:
                     "INSERT OR REPLACE INTO baselines VALUES (?, ?)",
                     (entry.card_key, entry.baseline),
                 )
+            case SaveHandOffs():
+                self._db.execute(
+                    "INSERT OR REPLACE INTO hand_offs VALUES (?, ?)",
+                    (entry.card_key, _ENCODER.encode(entry)),
+                )
 
     def prune(self, *, keep_for: Seconds = KEEP_FOR, keep_bytes: int = KEEP_BYTES) -> None:
         """Drop events that are too old, and the oldest while the file is too large."""
@@ -184,9 +201,11 @@ class Store:
             else:
                 self._apply(DropLease(card_key=card_key, lease=name))
         rows = self._db.execute("SELECT card_key, mib FROM baselines").fetchall()
+        taken = self._db.execute("SELECT * FROM hand_offs").fetchall()
         last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
         return Kept(
             leases=leases,
+            hand_offs={card_key: _HAND_OFFS.decode(record) for card_key, record in taken},
             baselines={card_key: MiB(mib) for card_key, mib in rows},
             last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
             last_number=self._last_number,

@@ -126,6 +126,7 @@ def _translate(op: AnyOp, peer: ProcessId) -> ClientOp:
                 attempt=Attempt(op.attempt),
                 word=_word(op),
                 why=op.why,
+                in_flight=op.in_flight,
             )
         case LeaseReleaseOp():
             return GiveBack(lease=LeaseId(op.lease))

@@ -192,6 +192,7 @@ def _from_holder(desk: Desk, called: Called, op: TellStarted | TellWord | GiveBa
                     attempt=op.attempt,
                     word=op.word,
                     why=op.why,
+                    in_flight=op.in_flight,
                 )
 
     _to_lease(desk, called, op.lease, message)

@@ -12,7 +12,7 @@ from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, RequestId
 from berth.lease import Order
 from berth.readings import CardIdentity
-from berth.standing import Blocker
+from berth.standing import Blocker, Eta, Outlook
 from berth.units import Instant, Seconds
 from berth.views import CardStatus
 
@@ -24,13 +24,19 @@ class CallId(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestStands(msgspec.Struct, frozen=True, kw_only=True):
-    """From a card, when a waiter's reason changes: where it stands now. Not an end."""
+    """From a card, when a waiter's reason changes: where it stands now. Not an end.
+
+    It is number `position` of `waiting`.
+    """
 
     request: RequestId
     card: CardName
     position: int
     blockers: tuple[Blocker, ...]
     why: str
+    waiting: int = 1
+    outlook: Outlook | None = None
+    eta: Eta | None = None
 
 
 class RequestGranted(msgspec.Struct, frozen=True, kw_only=True):

@@ -96,6 +96,7 @@ class TellWord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt
     word: HolderWord
     why: str
+    in_flight: int | None = None
 
 
 class GiveBack(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,8 +32,9 @@ from berth.errors import Code
 from berth.ids import CardName, Connection, LeaseId, RequestId, lease_of
 from berth.lease import WHOLE_CARD, Ask, Order, Priority
 from berth.readings import CardIdentity
-from berth.units import Seconds, since
-from berth.views import BlockerView
+from berth.standing import aged, sentence
+from berth.units import Instant, Seconds, since
+from berth.views import blocker_view
 from berth.wire import OrderMessage
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -77,14 +78,14 @@ def on_ask(desk: Desk, called: Called, wanted: Wanted) -> None:
     )
     party = replace(party, behind=seek.behind, sought=seek, asked=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
-    desk.progress(party, _standing(request, party))
+    desk.progress(party, _standing(request, party, desk.now))
     desk.to_card(card.name, seek)
 
 
 def _found_waiting(desk: Desk, called: Called, request: RequestId) -> None:
     party = _reached_by(desk.node.requests[request], called)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
-    desk.progress(party, _standing(request, party))
+    desk.progress(party, _standing(request, party, desk.now))
 
 
 def _found_granted(desk: Desk, called: Called, lease: LeaseId) -> None:
@@ -152,27 +153,30 @@ def on_stands(desk: Desk, event: RequestStands) -> None:
     party = desk.node.requests.get(event.request)
     if party is None:
         return
-    party = replace(party, stands=event)
+    party = replace(party, stands=event, stood=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
-    desk.progress(party, _standing(event.request, party))
+    desk.progress(party, _standing(event.request, party, desk.now))
 
 
-def _standing(request: RequestId, party: Party) -> ReplyData:
+def _standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
+    """Return where a request stands, with the time that has passed since its card said so."""
     stands = party.stands
     if stands is None:
         return {"request": request, "state": "queued", "name": party.name}
-    blockers = [
-        BlockerView(who=b.who, how=b.how.value, left_s=b.left, ref=b.ref) for b in stands.blockers
-    ]
+    elapsed = since(party.stood, now)
+    blockers = aged(stands.blockers, elapsed)
+    eta = None if stands.eta is None else max(0.0, round(stands.eta.left - elapsed, 2))
     return {
         "request": request,
         "state": "queued",
         "name": party.name,
         "card": stands.card,
         "position": stands.position,
-        "why": stands.why,
-        "blockers": blockers,
-        "eta_s": None,
+        "waiting": stands.waiting,
+        "why": sentence(blockers, stands.outlook) if blockers else stands.why,
+        "blockers": [blocker_view(blocker) for blocker in blockers],
+        "eta_s": eta,
+        "eta_of": None if stands.eta is None else stands.eta.of,
     }
 
 
@@ -372,7 +376,7 @@ def send_heartbeats(desk: Desk, every: Seconds) -> None:
     desk.node = replace(desk.node, told=told)
     for request, party in tuple(desk.node.requests.items()):
         if _due(desk, party, every):
-            desk.progress(party, _standing(request, party))
+            desk.progress(party, _standing(request, party, desk.now))
     for lease, party in tuple(desk.node.leases.items()):
         if party.connection is not None and _due(desk, party, every):
             desk.push(

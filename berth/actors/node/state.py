@@ -17,6 +17,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     `connection` is None while the client is away. `behind` names the party of the same name that
     must end first (R10), empty when it need not wait. `sought` is what its card was asked, `asked`
     when: a card that is started again is asked again. `start_by`: until when a grant holds.
+    `stands` is what its card last said of it, `stood` when.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     asked: Instant = Instant(0.0)
     start_by: Instant | None = None
     stands: RequestStands | None = None
+    stood: Instant = Instant(0.0)
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
