@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from berth import __version__
 from berth.actors.base import Address, Slot
 from berth.actors.card.actor import CardActor
-from berth.actors.card.messages import CardInbox, ForgetWaiters, Tick, WatchAgain
+from berth.actors.card.messages import CardInbox, ForgetWaiters, SetPace, Tick, WatchAgain
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
 from berth.actors.journal.actor import JournalActor
@@ -222,6 +222,7 @@ class Daemon:
             cards=self.cards, clock=now, supervisor=self.supervisor, incarnation=incarnation
         )
         if incarnation:
+            self.trees.point(ref)  # before the cards answer
             for card in self.cards.values():
                 card.tell(WatchAgain())
         return ref
@@ -241,19 +242,25 @@ class Daemon:
             incarnation=incarnation,
         )
         if incarnation:
+            self.cards[identity.name].point(ref)  # before the node answers
+            self.probes[identity.name].tell(SetPace(fast=False))  # as the new card believes it is
             self.node.tell(CardRestarted(card=identity.name))
         return ref
 
     def _start_probe(
         self, spec: CardSpec, incarnation: int, _: Kept
     ) -> "pykka.ActorRef[ProbeActor]":
-        return ProbeActor.start(
+        ref = ProbeActor.start(
             spec=spec,
             card=self.cards[spec.identity.name],
             clock=now,
             supervisor=self.supervisor,
             incarnation=incarnation,
         )
+        if incarnation:
+            self.probes[spec.identity.name].point(ref)  # before the card answers
+            self.cards[spec.identity.name].tell(WatchAgain())
+        return ref
 
     def _start_node(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[NodeActor]":
         if incarnation:

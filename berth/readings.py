@@ -91,6 +91,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     `taken` is when the look began: only memory freed before it can be missing from it. `used`
     counts everything that is not free, `reserved` (what the driver keeps for itself) included.
+    `blind` says why the rows do not tell who holds what, empty when they do.
     """
 
     taken: Instant
@@ -99,6 +100,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     reserved: MiB = MiB(0)
     processes: tuple[GpuProcess, ...] = ()
     health: Health = msgspec.field(default_factory=Health)
+    blind: str = ""
 
     @property
     def free(self) -> MiB:

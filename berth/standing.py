@@ -32,6 +32,7 @@ class How(StrEnum):
     STOWAWAY = "stowaway"
     UNEXPLAINED = "unexplained"
     UNMEASURED = "unmeasured"
+    WAKING = "waking"
     RECOVERING = "recovering"
     NO_JOURNAL = "no_journal"
 
@@ -190,6 +191,8 @@ def _clause(blocker: Blocker) -> str:
             return f"{who} shows {holds} in use that belongs to no process"
         case How.UNMEASURED:
             return f"{who} cannot be read, so nothing is granted on it"
+        case How.WAKING:
+            return f"{who} sleeps and is being woken"
         case How.RECOVERING:
             return f"berthd has just started and waits{left} for the holders it knows"
         case How.NO_JOURNAL:

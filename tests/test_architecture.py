@@ -40,6 +40,7 @@ PURE = {
     "run/messages.py",
     "probes/core.py",
     "probes/messages.py",
+    "probes/xids.py",
     "engines/llama.py",
 }
 

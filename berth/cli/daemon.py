@@ -4,13 +4,16 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from berth.cli.context import SocketOption, duration, where
 from berth.errors import BerthError, Code, Exit
 from berth.paths import config_path, state_dir
+
+if TYPE_CHECKING:
+    from berth.probes.choice import Choice
 
 
 def daemon(
@@ -50,18 +53,19 @@ def daemon(
         Seconds(config.daemon.release_grace) if release_grace is None else duration(release_grace)
     )
     folder = sim or os.environ.get("BERTH_SIM_DIR")
-    cards = chosen_cards(gpu or config.daemon.gpu, Path(folder) if folder else None)
+    choice = chosen_cards(gpu or config.daemon.gpu, Path(folder) if folder else None)
+    _log_cards(choice)
     options = DaemonOptions(
         socket=where(socket),
         state=state_dir(os.environ),
-        cards=cards,
+        cards=choice.cards,
         settings=Settings(
             release_grace=grace,
             allow=frozenset(config.squatters.allow if allow is None else allow),
             tolerate=MiB(config.squatters.tolerate_mib),
         ),
     )
-    names = ", ".join(spec.identity.name for spec in cards)
+    names = ", ".join(spec.identity.name for spec in choice.cards)
 
     def ready() -> None:
         logging.getLogger("berth").info("governing %s; socket %s", names, options.socket)
@@ -70,3 +74,16 @@ def daemon(
     if failure:
         raise BerthError(Code.INTERNAL, f"berthd ended: {failure}", exit_status=Exit.UNAVAILABLE)
     return int(Exit.OK)
+
+
+def _log_cards(choice: "Choice") -> None:
+    """Say which cards were found, and which of them cannot be read as they are."""
+    log = logging.getLogger("berth")
+    refused = {card.identity.name: card.why.detail for card in choice.refused}
+    for spec in choice.cards:
+        card = spec.identity
+        what = " ".join(part for part in (card.product, card.pci, card.uuid) if part)
+        if card.name in refused:
+            log.warning("%s (%s) cannot be governed: %s", card.name, what, refused[card.name])
+        else:
+            log.info("found %s: %s", card.name, what)

@@ -11,7 +11,7 @@ from typing import Final, assert_never
 import msgspec
 
 from berth.actors.base import ActorDied, Address, BerthActor, Clock, Pong
-from berth.actors.card.messages import CardInbox, CardRead, CardUnread
+from berth.actors.card.messages import CardInbox, CardRead, CardUnread, XidThrown
 from berth.probes.core import Probe, decide
 from berth.probes.messages import (
     KillWorker,
@@ -22,9 +22,8 @@ from berth.probes.messages import (
     WorkerEnded,
     WorkerSaw,
 )
-from berth.probes.source import CardSpec
+from berth.probes.source import CardSpec, Pace, Sight
 from berth.probes.worker import watch_card
-from berth.readings import Look
 
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
@@ -34,7 +33,7 @@ class _Worker(msgspec.Struct):
 
     number: int
     process: SpawnProcess
-    pipe: "Connection[float, Look]"
+    pipe: "Connection[Pace, Sight]"
 
 
 class ProbeActor(BerthActor[ProbeInbox, Probe, ProbeEffect]):
@@ -69,7 +68,7 @@ class ProbeActor(BerthActor[ProbeInbox, Probe, ProbeEffect]):
     def perform(self, effect: ProbeEffect) -> None:
         """Do what the core decided."""
         match effect:
-            case CardRead() | CardUnread():
+            case CardRead() | CardUnread() | XidThrown():
                 self._card.tell(effect)
             case StartWorker():
                 self._start(effect)
@@ -87,7 +86,7 @@ class ProbeActor(BerthActor[ProbeInbox, Probe, ProbeEffect]):
         here, there = _SPAWN.Pipe()
         process = _SPAWN.Process(
             target=watch_card,
-            args=(self._spec, there, effect.pace),
+            args=(self._spec, there, Pace(effect.pace, effect.wake)),
             name=f"berth driver worker {self._spec.identity.name}",
             daemon=True,
         )
@@ -102,7 +101,7 @@ class ProbeActor(BerthActor[ProbeInbox, Probe, ProbeEffect]):
     def _pace(self, effect: PaceWorker) -> None:
         if self._worker is not None and self._worker.number == effect.worker:
             with suppress(OSError):
-                self._worker.pipe.send(effect.pace)
+                self._worker.pipe.send(Pace(effect.pace, effect.wake))
 
     def _kill(self, worker: _Worker) -> None:
         self._worker = None
@@ -115,13 +114,13 @@ def _pass_on(worker: _Worker, tell: Callable[[ProbeInbox], None]) -> None:
     why = "its pipe was closed"
     while True:
         try:
-            look = worker.pipe.recv()
+            sight = worker.pipe.recv()
         except EOFError:
             break
         except Exception as error:  # noqa: BLE001 -- a killed worker leaves half a message
             why = f"{type(error).__name__}: {error}"
             break
-        tell(WorkerSaw(worker=worker.number, look=look))
+        tell(WorkerSaw(worker=worker.number, look=sight.look, xids=sight.xids, stale=sight.stale))
     worker.pipe.close()
     with suppress(Exception):  # the actor may have been stopped meanwhile
         tell(WorkerEnded(worker=worker.number, why=why))

@@ -6,23 +6,21 @@ new one costs the driver up to 1.5 s on a machine without persistence. It is ope
 driver says that it ended.
 """
 
-import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from berth.probes import nvml
-from berth.probes.nvidia_cards import NvidiaCard, split_card
+from berth.probes.nvidia_cards import bound_elsewhere, driver_of, split_card
 from berth.probes.nvml_errors import Code, DriverError
 from berth.probes.nvml_library import runs_under_wsl
 from berth.probes.procfs import PROC
 from berth.probes.rows import KnownProcesses, sees_host_pids
 from berth.probes.sleep import Rest
+from berth.probes.source import NvidiaCard
 from berth.readings import Health, Look, Reading, Unknown, Unmeasured
 from berth.units import Instant, MiB, room_mib, used_mib
-
-log = logging.getLogger(__name__)
 
 RETRY_AFTER: Final = 1.0
 """Seconds between two tries to open a card: each may start a helper that loads the module."""
@@ -32,10 +30,17 @@ KEPT_XIDS: Final = 256
 
 _MEMINFO_UNIT: Final = 1 << 10
 _FOREIGN_PIDS: Final = (
-    "%s: berthd runs in a pid namespace of its own, and the driver names the host's pids: no"
-    " process is told from another here; run the container with --pid=host"
+    "berthd runs in a container that does not see the host's processes, so it cannot tell who holds"
+    " what on the card: start the container with --pid=host"
 )
-_UNDER_WINDOWS: Final = "%s: under WSL the driver does not tell what a process holds on the card"
+_UNDER_WINDOWS: Final = (
+    "under WSL the driver does not tell what a process holds on the card, so each lease counts what"
+    " it asked for"
+)
+_IS_BACK: Final = Unmeasured(
+    Unknown.FAILED,
+    "the card answers, and did not when berthd was started: start berthd again to have it governed",
+)
 
 
 class Xid(NamedTuple):
@@ -52,7 +57,7 @@ class NvidiaSource:
     takes them out. `stale_library` turns true when the driver no longer matches the library that
     this process has loaded: if the old one was loaded before an upgrade, only a new process can
     load the new one. `trusts_pids` is false inside a container that does not see the host's
-    processes: readings then have no rows, and all memory is unexplained.
+    processes: readings then have no rows, and say so (`Reading.blind`).
     """
 
     def __init__(
@@ -76,10 +81,13 @@ class NvidiaSource:
         self._refused: tuple[float, DriverError] | None = None
         self._health: tuple[float, Health] | None = None
         self._has_own_memory = False
-        if runs_under_wsl(self._proc):
-            log.info(_UNDER_WINDOWS, spec.identity.name)
-        elif not self.trusts_pids:
-            log.warning(_FOREIGN_PIDS, spec.identity.name)
+        self._under_windows = runs_under_wsl(self._proc)
+
+    def take_xids(self) -> tuple[int, ...]:
+        """Return the Xids thrown since the last call."""
+        codes = tuple(xid.code for xid in self.xids)
+        self.xids.clear()
+        return codes
 
     def read(self, *, wake: bool = False) -> Look:
         """Look at the card. With `wake` a sleeping one is woken: somebody asks for it."""
@@ -92,10 +100,18 @@ class NvidiaSource:
             look = self._look(self._opened(taken), taken)
         except DriverError as error:
             self._lose(error)
-            return error.unmeasured
+            return self._why(error)
         rows = len(look.processes) if isinstance(look, Reading) else 1
         self._rest.saw(taken, processes=rows)
         return look
+
+    def _why(self, error: DriverError) -> Unmeasured:
+        """Return what an error means for the card; where it is gone, sysfs may know better."""
+        elsewhere = None
+        if error.unmeasured.why is Unknown.LOST:
+            identity = self._spec.identity
+            elsewhere = bound_elsewhere(driver_of(identity.pci, Path(self._spec.sys)))
+        return elsewhere or error.unmeasured
 
     def close(self) -> None:
         """Give the driver back. The next reading opens it again."""
@@ -143,6 +159,9 @@ class NvidiaSource:
         if identity.uuid and found != identity.uuid:
             detail = f"another card ({found}) is in its place; restart berthd"
             raise DriverError(Code.GPU_NOT_FOUND, Unmeasured(Unknown.LOST, detail))
+        if self._spec.refused and not identity.uuid:
+            # Engines are shown their card by its UUID, which was not known when berthd started.
+            raise DriverError(Code.NOT_READY, _IS_BACK)
         return card
 
     def _look(self, card: nvml.OpenCard, taken: Instant) -> Look:
@@ -162,12 +181,17 @@ class NvidiaSource:
             reserved=MiB(min(total, used_mib(memory.reserved))),
             processes=self._processes.rows(used, taken),
             health=self._health_at(card, taken),
+            blind=self._blind(used),
         )
 
+    def _blind(self, used: Mapping[int, int | None]) -> str:
+        """Return why the rows do not tell who holds what, empty when they do."""
+        if self._under_windows:
+            return _UNDER_WINDOWS if all(size is None for size in used.values()) else ""
+        return "" if self.trusts_pids else _FOREIGN_PIDS
+
     def _hear_xids(self, card: nvml.OpenCard, now: Instant) -> None:
-        for code in card.xids():
-            log.warning("%s: Xid %d", self._spec.identity.name, code)
-            self.xids.append(Xid(code, now))
+        self.xids += [Xid(code, now) for code in card.xids()]
         del self.xids[:-KEPT_XIDS]
 
     def _memory(self, card: nvml.OpenCard) -> nvml.CardMemory | Unmeasured:

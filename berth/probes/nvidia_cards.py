@@ -17,6 +17,7 @@ from berth.ids import CardName
 from berth.probes.nvml_errors import DriverError
 from berth.probes.procfs import PROC
 from berth.probes.sleep import SYS, sleeps
+from berth.probes.source import NvidiaCard
 from berth.readings import CardIdentity, Unknown, Unmeasured
 from berth.units import Seconds
 
@@ -27,14 +28,10 @@ _SPAWN: Final = multiprocessing.get_context("spawn")
 _VENDOR: Final = "0x10de"
 _DISPLAY: Final = "0x03"
 _DRIVER: Final = "nvidia"
-
-
-class NvidiaCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Enough to open a card in another process; plain data. `proc`, `sys`: where to look."""
-
-    identity: CardIdentity
-    proc: str = str(PROC)
-    sys: str = str(SYS)
+_UNLISTED: Final = Unmeasured(
+    Unknown.LOST,
+    "NVIDIA's driver does not list the card: look at dmesg for the reason, then reboot",
+)
 
 
 class RefusedCard(msgspec.Struct, frozen=True):
@@ -50,6 +47,8 @@ class FoundCards(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[NvidiaCard, ...] = ()
     refused: tuple[RefusedCard, ...] = ()
     trouble: Unmeasured | None = None
+    proc: str = str(PROC)
+    sys: str = str(SYS)
 
     @property
     def nothing_here(self) -> bool:
@@ -198,6 +197,8 @@ def _found(
         cards=tuple(NvidiaCard(identity=card, proc=str(proc), sys=str(sys)) for card in cards),
         refused=tuple(refused),
         trouble=None if found else Unmeasured(Unknown.NO_DRIVER, "NVIDIA's driver has no card"),
+        proc=str(proc),
+        sys=str(sys),
     )
 
 
@@ -212,16 +213,24 @@ def _without_driver(present: Sequence[_PciCard], trouble: Unmeasured) -> FoundCa
 def _only_on_the_bus(index: int, card: _PciCard, why: Unmeasured | None = None) -> RefusedCard:
     """Refuse a card that the driver does not answer for. It goes by its address."""
     identity = CardIdentity(name=CardName(card.address), index=index, pci=card.address)
-    if why is None and card.driver.startswith("vfio"):
-        detail = f"the card is given to a VM ({card.driver}); it can be governed when it is back"
-        why = Unmeasured(Unknown.NO_DRIVER, detail)
-    elif why is None and card.driver in {"", _DRIVER}:
-        detail = "NVIDIA's driver does not list the card: look at dmesg for the reason, then reboot"
-        why = Unmeasured(Unknown.LOST, detail)
-    elif why is None:
-        detail = f"the card is driven by {card.driver}; Berth needs NVIDIA's own driver"
-        why = Unmeasured(Unknown.NO_DRIVER, detail)
-    return RefusedCard(identity, why)
+    return RefusedCard(identity, why or bound_elsewhere(card.driver) or _UNLISTED)
+
+
+def bound_elsewhere(driver: str) -> Unmeasured | None:
+    """Return why a card cannot be asked while that driver has it, None for NVIDIA's or none."""
+    if driver in {"", _DRIVER}:
+        return None
+    if driver.startswith("vfio"):
+        detail = f"the card is given to a VM ({driver}); it is read again when it is back"
+    else:
+        detail = f"the card is driven by {driver}; Berth needs NVIDIA's own driver"
+    return Unmeasured(Unknown.NO_DRIVER, detail)
+
+
+def driver_of(pci: str, sys: Path = SYS) -> str:
+    """Return the name of the kernel's driver of the card at that address, empty for none."""
+    driver = sys / "bus/pci/devices" / pci / "driver"
+    return driver.resolve().name if pci and driver.exists() else ""
 
 
 def _on_the_bus(sys: Path) -> list[_PciCard]:
@@ -230,8 +239,7 @@ def _on_the_bus(sys: Path) -> list[_PciCard]:
     for device in sorted((sys / "bus/pci/devices").glob("*"), key=_bus_order):
         kind, vendor = _line(device / "class"), _line(device / "vendor")
         if vendor == _VENDOR and kind.startswith(_DISPLAY) and not (device / "physfn").exists():
-            driver = device / "driver"
-            found.append(_PciCard(device.name, driver.resolve().name if driver.exists() else ""))
+            found.append(_PciCard(device.name, driver_of(device.name, sys)))
     return found
 
 

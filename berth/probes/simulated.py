@@ -1,7 +1,8 @@
 """Simulated cards: declared in a file, their memory claimed by living processes (Z1).
 
     DIR/cards.toml             [[card]] total_mib, name, baseline_mib, unexplained_mib, uuid, pci,
-                               vendor, temperature_c, error; read again when it changes
+                               vendor, temperature_c, error, runtime_status (a "suspended" one is
+                               read only when it is asked for); read again when it changes
     DIR/claims/<index>/<pid>   decimal MiB that the process <pid> claims on the card
 
 A claim ends with its file or its process. Who claims writes beside and renames; a figure that
@@ -14,7 +15,7 @@ import time
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -66,6 +67,7 @@ class DeclaredCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     utilisation_pct: float | None = None
     power_w: float | None = None
     error: str | None = None
+    runtime_status: Literal["active", "suspended"] = "active"
 
 
 class DeclaredCards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,8 +138,17 @@ class SimulatedSource:
         self._declared: DeclaredCard | None = None
         self._stamp: tuple[int, int] | None = None
 
-    def read(self) -> Look:
-        """Look at the card: who claims what now."""
+    @property
+    def stale_library(self) -> bool:
+        """Tell that there is no library to grow stale."""
+        return False
+
+    def take_xids(self) -> tuple[int, ...]:
+        """Return no Xid: a simulated card throws none."""
+        return ()
+
+    def read(self, *, wake: bool = False) -> Look:
+        """Look at the card: who claims what now. A suspended one only with `wake`."""
         card = self._declaration()
         if isinstance(card, Unmeasured):
             return card
@@ -145,6 +156,8 @@ class SimulatedSource:
             _hang()
         if card.error is not None:
             return _ERRORS[card.error]
+        if card.runtime_status == "suspended" and not wake:
+            return _ERRORS["asleep"]
         taken = Instant(time.monotonic())
         rows = tuple(_row(claim) for claim in self._living_claims())
         claimed = sum(row.used for row in rows if not isinstance(row.used, Unmeasured))

@@ -9,34 +9,33 @@ import signal
 from multiprocessing.connection import Connection
 
 from berth.parentage import die_with_parent
-from berth.probes.source import CardSpec, Source, open_source
-from berth.readings import Look, Unknown, Unmeasured
-from berth.units import Seconds
+from berth.probes.source import CardSpec, Pace, Sight, Source, open_source
+from berth.readings import Unknown, Unmeasured
 
 
-def watch_card(spec: CardSpec, pipe: "Connection[Look, float]", pace: float) -> None:
-    """Look at a card until the pipe is closed: every `pace` seconds, or as told over the pipe.
+def watch_card(spec: CardSpec, pipe: "Connection[Sight, Pace]", pace: Pace) -> None:
+    """Look at a card until the pipe is closed: at that pace, or as told over the pipe.
 
     Runs as a spawned process. A pace that arrives is followed at once by a look.
     """
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source: Source | None = None
-    wait = Seconds(pace)
     while True:
-        source, look = _look(source, spec)
+        source, sight = _look(source, spec, wake=pace.wake)
         try:
-            pipe.send(look)
-            if pipe.poll(wait):
-                wait = Seconds(pipe.recv())
+            pipe.send(sight)
+            if pipe.poll(pace.every):
+                pace = pipe.recv()
         except (EOFError, OSError):
             return
 
 
-def _look(source: Source | None, spec: CardSpec) -> tuple[Source | None, Look]:
+def _look(source: Source | None, spec: CardSpec, *, wake: bool) -> tuple[Source | None, Sight]:
     """Look once. Whatever a driver throws is a card that could not be read, and is opened anew."""
     try:
         opened = source or open_source(spec)
-        return opened, opened.read()
+        look = opened.read(wake=wake)
+        return opened, Sight(look, opened.take_xids(), opened.stale_library)
     except Exception as error:  # noqa: BLE001 -- a driver may break in any way
-        return None, Unmeasured(Unknown.FAILED, f"{type(error).__name__}: {error}")
+        return None, Sight(Unmeasured(Unknown.FAILED, f"{type(error).__name__}: {error}"))

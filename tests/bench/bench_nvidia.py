@@ -14,7 +14,7 @@ import pynvml
 
 from berth.cards import card_name
 from berth.probes.nvidia import NvidiaSource
-from berth.probes.nvidia_cards import NvidiaCard
+from berth.probes.source import NvidiaCard
 from berth.readings import CardIdentity, Reading
 from tests.bench.measuring import Timings, report, report_ratio, timed
 from tests.nvml_stub import (

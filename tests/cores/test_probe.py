@@ -1,69 +1,22 @@
 """The watch over one card's driver worker (see `probes/core.py`)."""
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from berth.actors.card.messages import CardRead, CardUnread, SetPace
-from berth.probes.core import FAST, SLOW, Idle, Looking, Probe, decide
+from berth.probes.core import FAST, SLOW, Looking
 from berth.probes.messages import (
     KillWorker,
     PaceWorker,
-    ProbeEffect,
-    ProbeInbox,
     ProbeTick,
     StartWorker,
     WorkerEnded,
     WorkerSaw,
 )
-from berth.readings import Reading, Unknown, Unmeasured
-from berth.units import Instant, MiB, Seconds, after
+from berth.readings import Unknown, Unmeasured
+from berth.units import Seconds, after
+from tests.cores.playing_probe import PlayedProbe, looking, reading
 
 LOST = Unmeasured(Unknown.LOST, "gone from the bus")
-
-
-@dataclass
-class PlayedProbe:
-    """A probe under play, in binary steps so that its deadlines are met exactly."""
-
-    now: Instant = Instant(1000.0)
-    probe: Probe = field(default_factory=Probe)
-    said: list[tuple[float, ProbeEffect]] = field(default_factory=list)
-
-    def hear(self, event: ProbeInbox) -> list[ProbeEffect]:
-        self.probe, effects = decide(self.probe, event, self.now)
-        self.said += [(self.now - 1000.0, effect) for effect in effects]
-        return list(effects)
-
-    def sees(self, worker: int = 1) -> list[ProbeEffect]:
-        return self.hear(WorkerSaw(worker=worker, look=reading(self.now)))
-
-    def later(self, seconds: float, step: float = 0.25) -> list[ProbeEffect]:
-        said: list[ProbeEffect] = []
-        ends = after(self.now, Seconds(seconds))
-        while self.now < ends:
-            self.now = after(self.now, Seconds(min(step, ends - self.now)))
-            said += self.hear(ProbeTick())
-        return said
-
-    def rests(self) -> bool:
-        """Tell whether no worker runs."""
-        return isinstance(self.probe.phase, Idle)
-
-    def when(self, kind: type[ProbeEffect]) -> list[float]:
-        return [at for at, effect in self.said if isinstance(effect, kind)]
-
-
-def reading(at: Instant) -> Reading:
-    return Reading(taken=at, total=MiB(1000), used=MiB(10))
-
-
-def looking() -> PlayedProbe:
-    """Return a probe whose first worker has just taken its first look."""
-    probe = PlayedProbe()
-    probe.hear(ProbeTick())
-    probe.sees()
-    return probe
 
 
 # --- looking --------------------------------------------------------------------------------------

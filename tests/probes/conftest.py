@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from berth.probes.nvidia import NvidiaSource
-from berth.probes.nvidia_cards import NvidiaCard
+from berth.probes.source import NvidiaCard
 from tests.nvml_stub import (
     LIBRARY_VARIABLE,
     STATE_VARIABLE,

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from berth.cards import card_name
-from berth.probes.nvidia_cards import NvidiaCard
+from berth.probes.source import NvidiaCard
 from berth.readings import CardIdentity, Look, Reading
 from berth.units import MiB
 from tests.nvml_stub import MIB, Nvml, StubCard

@@ -20,7 +20,7 @@ _LOOK_ONCE = """
 import sys
 from berth.ids import CardName
 from berth.probes.nvidia import NvidiaSource
-from berth.probes.nvidia_cards import NvidiaCard
+from berth.probes.source import NvidiaCard
 from berth.readings import CardIdentity
 identity = CardIdentity(name=CardName("gpu0"), index=0, pci=sys.argv[1])
 print(NvidiaSource(NvidiaCard(identity=identity)).read().total)

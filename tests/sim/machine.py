@@ -28,12 +28,13 @@ class Process:
 
 @dataclass(slots=True)
 class SimCard:
-    """One card: its size, and whether its driver can be read just now."""
+    """One card: its size, whether its driver can be read, whether it sleeps unless it is woken."""
 
     identity: CardIdentity
     total: int
     baseline: int
     trouble: Unknown | None = None
+    sleeps: bool = False
 
 
 class Machine:
@@ -102,11 +103,13 @@ class Machine:
         process.holds[card] = mib
         return True
 
-    def look(self, card: CardName, taken: Instant) -> Look:
+    def look(self, card: CardName, taken: Instant, *, wake: bool) -> Look:
         """Look at a card as its driver shows it."""
         shown = self.cards[card]
         if shown.trouble is not None:
             return Unmeasured(shown.trouble)
+        if shown.sleeps and not wake:
+            return Unmeasured(Unknown.ASLEEP)
         rows = [
             GpuProcess(
                 process=process.identity,

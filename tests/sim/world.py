@@ -22,6 +22,7 @@ from berth.actors.card.messages import (
     SetPace,
     Tick,
     WatchAgain,
+    XidThrown,
 )
 from berth.actors.card.recovery import restored, watches
 from berth.actors.card.state import Settings
@@ -93,6 +94,7 @@ from tests.sim.clients import Client, Line
 from tests.sim.machine import Machine, Process
 
 STORY = 400
+_NO_WORKER = (0, 0.0, False)
 TICK = 0.5
 
 
@@ -148,7 +150,7 @@ class World:
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
         self._lines = 0
-        self._workers: dict[str, tuple[int, float]] = {}
+        self._workers: dict[str, tuple[int, float, bool]] = {}
         self._waiting_exits: dict[str, ProcessId] = {}
         self._tick()
 
@@ -409,6 +411,7 @@ class World:
         kind, _, name = role.partition(" ")
         if kind == "card":
             self._start_card(CardName(name), effect.kept, incarnation)
+            self.tell(f"probe {name}", SetPace(fast=False))
             self.tell("node", CardRestarted(card=CardName(name)))
         elif kind == "node":
             for card in self.machine.cards:
@@ -421,34 +424,37 @@ class World:
         else:
             self._workers.pop(name, None)
             self.actors[role] = Actor(role, probe_core.Probe(), probe_core.decide, incarnation)
+            self.tell(f"card {name}", WatchAgain())
 
     # --- probes and their workers -----------------------------------------------------------
 
     def _perform_probe(self, actor: Actor, effect: Any) -> None:
         name = actor.role.partition(" ")[2]
         match effect:
-            case CardRead() | CardUnread():
+            case CardRead() | CardUnread() | XidThrown():
                 self.tell(f"card {name}", effect)
             case StartWorker():
-                self._workers[name] = (effect.worker, effect.pace)
+                self._workers[name] = (effect.worker, effect.pace, effect.wake)
                 self.later(0.2, lambda: self._look(name, effect.worker))
             case PaceWorker():
-                if self._workers.get(name, (0, 0.0))[0] == effect.worker:
-                    self._workers[name] = (effect.worker, effect.pace)
+                if self._workers.get(name, _NO_WORKER)[0] == effect.worker:
+                    self._workers[name] = (effect.worker, effect.pace, effect.wake)
                     self.later(0.001, lambda: self._look(name, effect.worker, again=False))
             case KillWorker():
                 self._workers.pop(name, None)
+                ended = WorkerEnded(worker=effect.worker, why="killed")
+                self.later(0.01, lambda: self.tell(f"probe {name}", ended))
             case _:
                 raise AssertionError(effect)
 
     def _look(self, name: str, worker: int, *, again: bool = True) -> None:
-        number, pace = self._workers.get(name, (0, 0.0))
+        number, pace, wake = self._workers.get(name, _NO_WORKER)
         if number != worker:
             return
         if again:
             self.later(pace, lambda: self._look(name, worker))
         chance = self.rng.random()
-        look = self.machine.look(CardName(name), self.now)
+        look = self.machine.look(CardName(name), self.now, wake=wake)
         if chance < 0.01:
             return  # lost
         delay = 0.0 if chance < 0.9 else self.rng.choice([0.01, 0.3, 2.0])
@@ -459,7 +465,7 @@ class World:
 
     def end_worker(self, name: str) -> None:
         """Let a driver worker die by itself."""
-        number, _ = self._workers.pop(name, (0, 0.0))
+        number, _, _ = self._workers.pop(name, _NO_WORKER)
         self.tell(f"probe {name}", WorkerEnded(worker=number, why="sim"))
 
     # --- trees: the kernel's part -------------------------------------------------------------

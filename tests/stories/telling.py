@@ -53,6 +53,7 @@ class _Player:
 
     def __init__(self) -> None:
         self._card: Played | None = None
+        self.fast = False
 
     @property
     def card(self) -> Played:
@@ -66,6 +67,8 @@ class _Player:
             self._set_up(rest)
             return []
         said_before = len(self.card.said)
+        if first == "restart":
+            self.fast = False  # so a new probe begins
         if first in _WORLD:
             _WORLD[first](self.card, rest)
         else:
@@ -117,7 +120,9 @@ class _Player:
                 grace = show_duration(effect.grace)
                 yield f"{self.card.by_lease(effect.lease).name}'s tree is ended, {grace} grace"
             case SetPace():
-                yield f"readings {'fast' if effect.fast else 'slow'}"
+                if effect.fast != self.fast:
+                    yield f"readings {'fast' if effect.fast else 'slow'}"
+                self.fast = effect.fast
             case (
                 CallDone() | LeaseEnded() | CardDescribed() | WatchTree() | ForgetTree() | Record()
             ):

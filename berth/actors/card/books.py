@@ -65,11 +65,14 @@ def measure(card: Card, reading: Reading) -> Measured:
             used[lease] = MiB(used.get(lease, 0) + row.used)
     clamped = max(0, total - reading.used)
     baseline = _baseline(card, reading, total)
+    nobodys = max(0, reading.used - total - baseline)
+    covered = _covered(card.leases, reading, used, frozenset(unsized), nobodys)
     return Measured(
         reading=reading,
         baseline=baseline,
-        unexplained=MiB(max(0, reading.used - total - baseline)),
+        unexplained=MiB(nobodys - covered),
         clamped=MiB(clamped),
+        covered=covered,
         used=used,
         pids=pids,
         unsized=frozenset(unsized),
@@ -85,6 +88,30 @@ def _baseline(card: Card, reading: Reading, processes: int) -> MiB:
     if card.leases and card.baseline is not None:
         return MiB(min(card.baseline, shown))
     return MiB(shown)
+
+
+def _covered(
+    leases: tuple[Lease, ...],
+    reading: Reading,
+    used: Mapping[LeaseId, MiB],
+    unsized: frozenset[LeaseId],
+    nobodys: int,
+) -> MiB:
+    """Return how much that no row explains is theirs whose rows tell no size: up to their asks.
+
+    Counted as unexplained as well, it would be taken twice. What was released is not covered by a
+    reading taken afterwards: that one must show it free.
+    """
+    room = 0
+    for lease in leases:
+        if lease.id not in unsized:
+            gone = isinstance(lease, Releasing | Stuck) and reading.taken > lease.released
+            if gone or not reading.blind:
+                continue
+        if isinstance(lease.held.ask, WholeCard):
+            return MiB(nobodys)
+        room += max(0, lease.held.ask - used.get(lease.id, 0))
+    return MiB(min(room, nobodys))
 
 
 def _owners(leases: tuple[Lease, ...]) -> dict[ProcessId | str, LeaseId]:
@@ -123,6 +150,7 @@ def close(card: Card, measured: Measured) -> Books:
             counts[lease.id] = max(rest, measured.used.get(lease.id, 0))
             rest = 0
     promised = sum(max(0, counts[held.id] - measured.used.get(held.id, 0)) for held in card.leases)
+    promised -= measured.covered
     return Books(
         capacity=measured.capacity,
         counts=counts,

@@ -69,6 +69,7 @@ from berth.actors.card.messages import (
     TreeSeen,
     WatchAgain,
     WithdrawRequest,
+    XidThrown,
 )
 from berth.actors.card.outlook import eta, outlook, with_figures
 from berth.actors.card.queue import is_recallable, plan
@@ -79,6 +80,7 @@ from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
 from berth.errors import Code
 from berth.ids import RequestId, lease_of
 from berth.lease import Detached, Granted, Held, WholeCard
+from berth.readings import Unknown
 from berth.standing import LEAVING, Blocker, How, Outlook, sentence
 from berth.units import Instant, Seconds, after, left, show_duration, show_gib, since
 
@@ -126,12 +128,15 @@ def _take(turn: Turn, event: CardInbox) -> None:
             sight.on_read(turn, event)
         case CardUnread():
             sight.on_unread(turn, event.why)
+        case XidThrown():
+            sight.on_xid(turn, event)
         case GrantLost():
             holders.on_grant_lost(turn, event)
         case JournalState():
             turn.card = replace(turn.card, journal_writable=event.writable)
         case WatchAgain():
             turn.watch_all()
+            turn.tell_pace()
         case Resumed():
             on_resumed(turn, event.slept)
         case ForgetWaiters():
@@ -257,7 +262,9 @@ def _halted(turn: Turn) -> Blocker | None:
         remaining = left(card.recovering_until, turn.now)
         return Blocker(who="berthd", how=How.RECOVERING, left=remaining)
     if card.fresh(turn.now) is None:
-        return Blocker(who=card.name, how=How.UNMEASURED, ref=card.name)
+        asleep = card.unread is not None and card.unread.why is Unknown.ASLEEP
+        how = How.WAKING if asleep else How.UNMEASURED
+        return Blocker(who=card.name, how=how, ref=card.name)
     if not card.journal_writable:
         return Blocker(who="berthd", how=How.NO_JOURNAL)
     return None
@@ -356,7 +363,14 @@ def _told(
 
 
 _NOT_ROOM: Final = frozenset(
-    {How.SAME_NAME, How.RECOVERING, How.UNMEASURED, How.NO_JOURNAL, How.FIRST_IN_LINE}
+    {
+        How.SAME_NAME,
+        How.RECOVERING,
+        How.UNMEASURED,
+        How.WAKING,
+        How.NO_JOURNAL,
+        How.FIRST_IN_LINE,
+    }
 )
 
 

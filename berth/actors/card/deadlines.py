@@ -135,6 +135,7 @@ def _why_refused(turn: Turn, waiter: Waiter) -> tuple[Code, str]:
 
 _CODES = (
     (How.UNMEASURED, Code.UNMEASURED),
+    (How.WAKING, Code.UNMEASURED),
     (How.NO_JOURNAL, Code.NO_JOURNAL),
     (How.PINNED, Code.PINNED),
 )

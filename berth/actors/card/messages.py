@@ -149,6 +149,13 @@ class CardUnread(msgspec.Struct, frozen=True, kw_only=True):
     why: Unmeasured
 
 
+class XidThrown(msgspec.Struct, frozen=True, kw_only=True):
+    """From the probe: the card threw that Xid, a fault by NVIDIA's number, so many times."""
+
+    xid: int
+    times: int
+
+
 class GrantLost(msgspec.Struct, frozen=True, kw_only=True):
     """From the journal: these grants could not be written, so their clients never saw them."""
 
@@ -177,7 +184,10 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchAgain(msgspec.Struct, frozen=True):
-    """From the composition root: the trees actor was started again, and watches nobody."""
+    """From the composition root: the trees actor or the probe was started again, and knows nothing.
+
+    They are told again whom to watch, and at which pace.
+    """
 
 
 class ForgetWaiters(msgspec.Struct, frozen=True):
@@ -205,6 +215,7 @@ CardInbox: TypeAlias = (
     | TreeSeen
     | CardRead
     | CardUnread
+    | XidThrown
     | GrantLost
     | JournalState
     | Describe
@@ -219,9 +230,13 @@ CardInbox: TypeAlias = (
 
 
 class SetPace(msgspec.Struct, frozen=True, kw_only=True):
-    """To the probe: how often to look. Fast while a release or a start is in flight."""
+    """To the probe: how often to look. Fast while a release or a start is in flight.
+
+    `wake`: a lease or a waiter is on the card, so a sleeping one is woken to be read (B1).
+    """
 
     fast: bool
+    wake: bool = False
 
 
 CardEffect: TypeAlias = Record | ToNode | SetPace | WatchTree | ForgetTree | WakeHolder | EndTree

@@ -6,11 +6,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.actors.card.books import Books, close, measure, shown_free
-from berth.actors.card.messages import CardRead
+from berth.actors.card.messages import CardRead, XidThrown
 from berth.actors.card.state import Card, Measured
 from berth.actors.card.turn import Turn
 from berth.ids import ProcessId
 from berth.lease import Lease, Releasing, Stuck
+from berth.probes.xids import meaning
 from berth.readings import GpuProcess, Unknown, Unmeasured
 from berth.units import MiB, show_duration, show_gib, since
 
@@ -47,6 +48,13 @@ def on_unread(turn: Turn, why: Unmeasured) -> None:
         kind = "card.lost" if why.why is Unknown.LOST else "card.unmeasured"
         turn.happened(kind, why=why.detail or why.why.value, reason=why.why.value)
     turn.card = replace(turn.card, unread=why)
+
+
+def on_xid(turn: Turn, event: XidThrown) -> None:
+    """The card reported a fault: told, and nothing more. Whether it can be read, readings say."""
+    times = f", {event.times} times" if event.times > 1 else ""
+    why = f"{meaning(event.xid)}{times}"
+    turn.happened("card.xid", why=why, xid=event.xid, times=event.times)
 
 
 def _free(turn: Turn, lease: Releasing | Stuck) -> None:

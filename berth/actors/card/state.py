@@ -76,7 +76,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """A reading, laid against the leases.
 
     `used` is what each lease's processes hold, absent where it has none. `unsized` are leases with
-    a process whose size the driver does not tell. `clamped` is by how much the processes' sum
+    a process whose size the driver does not tell; `covered` is what no row explains and they, or on
+    a blind reading all leases, may hold by their asks. `clamped` is by how much the processes' sum
     exceeded the card's own figure (B5).
     """
 
@@ -84,6 +85,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     baseline: MiB
     unexplained: MiB
     clamped: MiB
+    covered: MiB = MiB(0)
     used: Mapping[LeaseId, MiB]
     pids: Mapping[LeaseId, tuple[int, ...]]
     unsized: frozenset[LeaseId]
@@ -102,6 +104,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     stand in order of grant, `queue` in order of turn. `recovering_until`: after a restart nothing
     is granted until the holders of old came back, are gone, or this instant has passed; with
     `strangers_may_return` there may be some that nobody knows of, so it is waited for.
+    `fast` and `wake` are what the probe was told of its pace.
     `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
     """
 
@@ -117,6 +120,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     journal_writable: bool = True
     closing: bool = False
     fast: bool = False
+    wake: bool = False
     contested: frozenset[LeaseId] = frozenset()
     strangers: Mapping[ProcessId, str] = msgspec.field(default_factory=dict)
     hand_offs: HandOffs = HandOffs()

@@ -74,9 +74,14 @@ class Turn(msgspec.Struct):
             or (isinstance(lease, Draining) and lease.phase in _ENDING)
             for lease in self.card.leases
         )
-        if fast != self.card.fast:
-            self.card = replace(self.card, fast=fast)
-            self.effects.append(SetPace(fast=fast))
+        wake = bool(self.card.leases or self.card.queue)
+        if (fast, wake) != (self.card.fast, self.card.wake):
+            self.card = replace(self.card, fast=fast, wake=wake)
+            self.tell_pace()
+
+    def tell_pace(self) -> None:
+        """Tell the probe how the card wants to be read."""
+        self.effects.append(SetPace(fast=self.card.fast, wake=self.card.wake))
 
     def change(self, before: Lease, after_: Lease) -> None:
         """Change a lease and keep the change."""

@@ -96,7 +96,7 @@ def _state(card: Card) -> str:
 
 def _why(card: Card) -> str | None:
     if card.unread is None:
-        return None
+        return card.measured.reading.blind or None if card.measured is not None else None
     return card.unread.detail or card.unread.why.value.replace("_", " ")
 
 
