@@ -88,7 +88,7 @@ class Node:
             "PYTHONPATH": str(Path(__file__).parents[2]),
         }
         self.daemon: subprocess.Popen[bytes] | None = None
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[subprocess.Popen[Any]] = []
         self.log = folder / "berthd.log"
 
     def declare(self, cards: Sequence[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import msgspec
 import zmq
 
+from berth.client.refusals import NoBerth
 from berth.errors import BerthError, Code, Exit
 from berth.paths import check_socket_dir
 from berth.wire import MAX_FRAME, PROTOCOL
@@ -27,7 +28,7 @@ def berthd_listens(path: Path) -> bool:
     return True
 
 
-def nobody_there(path: Path) -> BerthError:
+def nobody_there(path: Path) -> NoBerth:
     """Return what a person is told when no berthd answers."""
     shown = _shown(path)
     start = "start it:  berth daemon"
@@ -45,7 +46,7 @@ def nobody_there(path: Path) -> BerthError:
     else:
         message = f"no berthd answers at {shown}"
         hint = f"{start}      (looked there because {_because(path)})"
-    return BerthError(Code.NO_BERTH, message, hint=hint, exit_status=Exit.UNAVAILABLE)
+    return NoBerth(message, hint)
 
 
 def _shown(path: Path) -> str:
