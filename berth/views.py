@@ -119,7 +119,7 @@ class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
     """One request that waits on one card.
 
     `short_mib` is what the card lacks for it now, `then_mib` what it has once those in the way are
-    gone, where that is known.
+    gone, where that is known. `wait_left_s` is null for a hold, which waits as long as it takes.
     """
 
     request: str
@@ -130,7 +130,7 @@ class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
     ask_mib: int | None
     position: int
     waited_s: float
-    wait_left_s: float
+    wait_left_s: float | None
     code: str
     why: str
     blockers: tuple[BlockerView, ...]

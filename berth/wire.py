@@ -131,6 +131,35 @@ class StopOp(Op, tag="stop", frozen=True):
     now: bool = False
 
 
+class HoldOp(Op, tag="hold", frozen=True):
+    """A person takes cards: those named, `"all"`, or the first; for `for_s`, or until released.
+
+    `wait`: answered once it is granted (with progress before), else at once.
+    """
+
+    cards: list[Text] | str | None = None
+    all: bool = False
+    needs_mib: Mib | None = None
+    for_s: Annotated[float, msgspec.Meta(gt=0, le=315360000)] | None = None
+    reason: Text = ""
+    wait: bool = True
+
+
+class ReleaseOp(Op, tag="release", frozen=True):
+    """A person gives back the hold named, those on `cards`, or (nothing named) every one."""
+
+    lease: Text | None = None
+    cards: list[Text] | str | None = None
+    all: bool = False
+
+
+class ReclaimOp(Op, tag="reclaim", frozen=True):
+    """A person gives a lease up that does not come back: its tree is killed, it is closed."""
+
+    name: Text | None = None
+    lease: Text | None = None
+
+
 class PongOp(Op, tag="pong", frozen=True):
     """The answer to a ping."""
 
@@ -149,6 +178,9 @@ AnyOp: TypeAlias = (
     | LeaseReleaseOp
     | WithdrawOp
     | StopOp
+    | HoldOp
+    | ReleaseOp
+    | ReclaimOp
     | PongOp
 )
 

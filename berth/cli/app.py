@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from berth.cli import daemon, demo, events, run, sim, status, stop, version
+from berth.cli import daemon, demo, events, hold, run, sim, status, stop, version
 from berth.cli.context import tell_error
 from berth.errors import BerthError, Exit
 
@@ -25,6 +25,9 @@ app.command("status")(status.status)
 app.command("events")(events.events)
 app.command("demo")(demo.demo)
 app.command("stop")(stop.stop)
+app.command("hold")(hold.hold)
+app.command("release")(hold.release)
+app.command("reclaim")(stop.reclaim)
 app.command("version")(version.version)
 app.add_typer(sim.app, name="sim")
 

@@ -4,6 +4,7 @@ import errno
 import os
 import socket as sockets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -68,8 +69,9 @@ def _because(path: Path) -> str:
 class Client:
     """A line to berthd for operations with one answer. Use it as a context manager."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, answer_within: float = ANSWER_WITHIN) -> None:
         self._path = path
+        self._answer_within = answer_within
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.set(zmq.LINGER, 0)
@@ -92,8 +94,16 @@ class Client:
         self._socket.close()
         self._context.term()
 
-    def call(self, op: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        op: str,
+        fields: dict[str, Any] | None = None,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
         """Send an operation and return its data.
+
+        With `progress`, what comes before the end is passed to it, and the end is waited for as
+        long as berthd says something every 10 s.
 
         Raises:
             BerthError: berthd refused it, or does not answer.
@@ -102,11 +112,16 @@ class Client:
         message_id = str(self._number)
         request = {"v": PROTOCOL, "id": message_id, "op": op, **(fields or {})}
         self._socket.send(msgspec.json.encode(request))
-        give_up = time.monotonic() + ANSWER_WITHIN
+        give_up = time.monotonic() + self._answer_within
         while (wait := give_up - time.monotonic()) > 0 and self._socket.poll(int(wait * 1000) + 1):
             answer = msgspec.json.decode(self._socket.recv())
-            if answer.get("id") == message_id and answer.get("last"):
+            if answer.get("id") != message_id:
+                continue
+            if answer.get("last"):
                 return _data(answer)
+            if progress is not None:
+                progress(answer.get("data") or {})
+                give_up = time.monotonic() + self._answer_within
         raise nobody_there(self._path)
 
 

@@ -78,7 +78,13 @@ STATES: tuple[Lease, ...] = (
 HOLD = Running(
     held=Held(
         id=LeaseId("L8"),
-        terms=Terms(name="me", key=Key(""), priority=Priority.HOLD),
+        terms=Terms(
+            name="me",
+            key=Key(""),
+            priority=Priority.HOLD,
+            reason="a game",
+            hold_for=Seconds(60.0),
+        ),
         ask=WHOLE_CARD,
         holder=None,
         granted=Instant(1000.0),

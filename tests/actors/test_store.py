@@ -1,12 +1,14 @@
 """The journal's file: what is in it survives, what fails leaves nothing (S6)."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
@@ -19,13 +21,14 @@ from berth.actors.journal.messages import (
     SaveHandOffs,
     SaveLease,
 )
-from berth.actors.journal.records import FORMAT, decode_lease, encode_lease
+from berth.actors.journal.records import FORMAT, Clocks, decode_lease, encode_lease
 from berth.actors.journal.store import Store
 from berth.ids import CardName, LeaseId
 from berth.lease import (
     Detached,
     Lease,
     Order,
+    with_held,
 )
 from berth.readings import CardIdentity
 from berth.units import Instant, MiB, Seconds
@@ -115,10 +118,10 @@ def test_lease_of_every_state_starts_again_as_if_nothing_was_written(
 
 def test_record_of_a_newer_format_is_no_lease_here(store: Store) -> None:
     """A format that this Berth does not know is an error, never half a lease."""
-    raw = msgspec.json.decode(encode_lease(HOLD))
+    raw = msgspec.json.decode(encode_lease(HOLD, Clocks()))
     newer = msgspec.json.encode({**raw, "format": FORMAT + 1})
     with pytest.raises(ValueError, match="L8 was kept by a newer Berth"):
-        decode_lease(newer)
+        decode_lease(newer, Clocks())
     store._db.execute("INSERT INTO leases VALUES ('GPU-0', 'L8', ?)", (newer,))
     with pytest.raises(ValueError, match="newer Berth"):
         store.kept(BOOT)
@@ -155,6 +158,18 @@ def test_what_was_kept_in_this_boot_is_there_after_a_restart(store: Store, path:
     again.close()
 
 
+def test_hold_ends_at_the_same_time_after_a_reboot_and_a_restart(store: Store, path: Path) -> None:
+    """S8: its end is kept anew on the new boot's clock, for berthd may be restarted again."""
+    until = Instant(time.monotonic() + 600.0)
+    keep(store, with_held(HOLD, replace(HOLD.held, until=until)))
+    (hold,) = store.kept("boot-2").leases["GPU-0"]
+    assert hold.held.until == pytest.approx(until, abs=1.0)
+    again = reopened(store, path)
+    (hold,) = again.kept("boot-2").leases["GPU-0"]
+    assert hold.held.until == pytest.approx(until, abs=1.0)
+    again.close()
+
+
 def test_hand_offs_are_kept_beyond_a_reboot(store: Store, path: Path) -> None:
     """What a hand-off takes is the card's and its driver's, not of one boot."""
     old = SaveHandOffs(card_key="GPU-0", count=1, recent=(Seconds(2.0),))
@@ -171,10 +186,10 @@ def test_reboot_leaves_holds_alone_and_forgets_baselines(store: Store, path: Pat
     store.write(batch(SaveBaseline(card_key="GPU-0", baseline=MiB(400))))
     keep(store, RUNNING, HOLD)
     kept = store.kept("boot-2")
-    assert kept.leases == {"GPU-0": (HOLD,)}
+    assert [lease.terms for lease in kept.leases["GPU-0"]] == [HOLD.terms]
     assert kept.baselines == {}
     again = reopened(store, path)
-    assert again.kept("boot-2").leases == {"GPU-0": (HOLD,)}
+    assert again.kept("boot-2").leases["GPU-0"][0].held == kept.leases["GPU-0"][0].held
     again.close()
 
 
@@ -212,7 +227,16 @@ class Wall:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000_000.0
-        monkeypatch.setattr(store_module, "time", SimpleNamespace(time=lambda: self.now))
+        monkeypatch.setattr(
+            store_module,
+            "time",
+            SimpleNamespace(
+                time=lambda: self.now,
+                monotonic=time.monotonic,
+                clock_gettime=time.clock_gettime,
+                CLOCK_BOOTTIME=time.CLOCK_BOOTTIME,
+            ),
+        )
 
 
 def test_events_of_the_last_seconds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

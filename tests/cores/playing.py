@@ -20,6 +20,7 @@ from berth.actors.card.messages import (
     HolderGone,
     HolderStarted,
     HolderWord,
+    ReclaimLease,
     ReleaseLease,
     SeekLease,
     SetPace,
@@ -221,6 +222,15 @@ class Played:
     def stop(self, name: str, *, at_once: bool = False) -> list[CardEffect]:
         lease = self.engines[name].lease
         return self.hear(StopLease(call=self._call(), lease=lease, at_once=at_once))
+
+    def reclaim(self, name: str) -> list[CardEffect]:
+        """Let a person give a lease up."""
+        return self.hear(ReclaimLease(call=self._call(), lease=self.engines[name].lease))
+
+    def release(self, name: str) -> list[CardEffect]:
+        """Let a person give a hold back."""
+        lease = self.engines[name].lease
+        return self.hear(ReleaseLease(call=self._call(), lease=lease, peer=None))
 
     def attaches(self, name: str, state: str = "running", **changes: Any) -> list[CardEffect]:
         engine = self.engines[name]

@@ -21,6 +21,7 @@ from berth.actors.trees.core import (
 from berth.actors.trees.messages import (
     EndTree,
     ForgetTree,
+    KillTree,
     LeftoversKilled,
     RootExited,
     TreesInbox,
@@ -283,3 +284,47 @@ def test_watch_that_is_repeated_does_not_call_off_the_kill() -> None:
     trees.hear(watch())
     trees.later(5)
     assert trees.signals()[1:] == [((CHILD, ROOT), "SIGKILL")]
+
+
+# --- given up -------------------------------------------------------------------------------------
+
+
+def reclaim(**changes: Any) -> KillTree:
+    terms: dict[str, Any] = {
+        "root": ROOT,
+        "key": Key("k"),
+        "members": frozenset({OTHER}),
+        "scope": "berth-L1.scope",
+        "wrapped": True,
+    }
+    return KillTree(lease=L1, card=GPU0, **(terms | changes))
+
+
+def test_lease_that_is_given_up_is_killed_whole_and_watched_no_more() -> None:
+    """H4: reclaim SIGKILLs the tree last seen, the scope, and what carries the run's mark."""
+    trees = watching()
+    trees.said.clear()
+    said = trees.hear(reclaim())
+    assert trees.signals() == [((CHILD, OTHER, ROOT), "SIGKILL")] or trees.signals() == [
+        ((*sorted({CHILD, OTHER}), ROOT), "SIGKILL")
+    ]
+    assert any(isinstance(effect, KillLeftovers) for effect in said)
+    assert any(isinstance(effect, StopWaiting) for effect in said)
+    assert trees.trees.watches == {}
+    assert trees.hear(LeftoversKilled(lease=L1)) == []
+
+
+def test_lease_that_was_not_watched_any_more_is_killed_all_the_same() -> None:
+    """H4: a stuck lease was released long ago, and so was its watch."""
+    trees = PlayedTrees()
+    said = trees.hear(reclaim())
+    (left,) = [effect for effect in said if isinstance(effect, KillLeftovers)]
+    assert (left.watch.scope, left.members) == ("berth-L1.scope", frozenset({OTHER}))
+
+
+def test_script_that_is_given_up_is_killed_and_its_children_are_its_own() -> None:
+    """S5: Berth knows nothing of a script's children; it has no mark to find them by."""
+    trees = PlayedTrees()
+    said = trees.hear(reclaim(wrapped=False, members=frozenset()))
+    assert trees.signals() == [((ROOT,), "SIGKILL")]
+    assert not any(isinstance(effect, KillLeftovers) for effect in said)

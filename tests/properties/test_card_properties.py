@@ -48,6 +48,7 @@ class CardMachine(RuleBasedStateMachine):
         self.seen = 0
         self.numbers = 0
         self.late_reading: Reading | None = None
+        self.reclaimed: list[str] = []
 
     # --- what happens -----------------------------------------------------------------------
 
@@ -65,10 +66,25 @@ class CardMachine(RuleBasedStateMachine):
         self.numbers += 1
         self.card.asks(f"e{self.numbers}", mib, wait=wait, drain_wait=10.0, grace=2.0, **terms)
 
-    @rule(mib=SIZES)
-    def hold(self, mib: int | None) -> None:
+    @rule(mib=SIZES, hold_for=st.sampled_from([None, 2.0, 20.0]))
+    def hold(self, mib: int | None, hold_for: float | None) -> None:
         self.numbers += 1
-        self.card.asks(f"e{self.numbers}", mib, priority="hold", wait=30.0, wrapped=False)
+        terms = {"priority": "hold", "wait": 30.0, "wrapped": False, "hold_for": hold_for}
+        self.card.asks(f"e{self.numbers}", mib, **terms)
+
+    @precondition(lambda self: self.card.card.leases)
+    @rule(data=st.data())
+    def reclaim(self, data: st.DataObject) -> None:
+        """A person gives a lease up; its memory may stay for as long as it likes."""
+        name = data.draw(st.sampled_from([lease.name for lease in self.card.card.leases]))
+        self.card.reclaim(name)
+        if not self.card.granted(name):
+            self.reclaimed.append(name)
+
+    @precondition(lambda self: self.holds())
+    @rule(data=st.data())
+    def release_hold(self, data: st.DataObject) -> None:
+        self.card.release(data.draw(st.sampled_from(self.holds())))
 
     @precondition(lambda self: self.holders())
     @rule(data=st.data())
@@ -159,7 +175,13 @@ class CardMachine(RuleBasedStateMachine):
     def released(self) -> list[str]:
         """Return the engines whose memory lingers after their release."""
         over = [one.name for one in self.card.card.leases if isinstance(one, Releasing | Stuck)]
+        over += self.reclaimed
         return [name for name in over if self.card.engines[name].uses is not None]
+
+    def holds(self) -> list[str]:
+        """Return the holds on the books that were not given back."""
+        leases = [one for one in self.card.card.leases if not isinstance(one, Releasing | Stuck)]
+        return [one.name for one in leases if one.held.holder is None]
 
     def holders(self) -> list[str]:
         """Return the engines (not the holds) that are on the books."""
@@ -214,7 +236,9 @@ class CardMachine(RuleBasedStateMachine):
                     assert by > now
                 case Releasing(free_by=by):
                     assert by > now
-                case Running() | Stuck() | Detached():
+                case Running():
+                    assert lease.held.until is None or lease.held.until > now
+                case Stuck() | Detached():
                     pass
 
     @invariant()

@@ -38,7 +38,7 @@ from berth.actors.journal.messages import (
     SaveHandOffs,
     SaveLease,
 )
-from berth.actors.journal.records import decode_lease, encode_lease
+from berth.actors.journal.records import Clocks, decode_lease, encode_lease
 from berth.actors.node import core as node_core
 from berth.actors.node.messages import (
     Called,
@@ -71,6 +71,7 @@ from berth.actors.trees import core as trees_core
 from berth.actors.trees.messages import (
     EndTree,
     ForgetTree,
+    KillTree,
     LeftoversKilled,
     RootExited,
     TreesSeen,
@@ -278,7 +279,7 @@ class World:
     def _kept(self) -> Kept:
         leases: dict[str, tuple[Any, ...]] = {}
         for (card_key, _), record in self.disk.leases.items():
-            leases[card_key] = (*leases.get(card_key, ()), decode_lease(record))
+            leases[card_key] = (*leases.get(card_key, ()), decode_lease(record, Clocks()))
         return Kept(
             leases=leases,
             baselines=dict(self.disk.baselines),
@@ -320,7 +321,7 @@ class World:
                 self.tell("journal", effect)
             case SetPace():
                 self.tell(f"probe {name}", effect)
-            case WatchTree() | ForgetTree() | WakeHolder() | EndTree():
+            case WatchTree() | ForgetTree() | WakeHolder() | EndTree() | KillTree():
                 self.tell("trees", effect)
             case _:
                 self.tell("node", effect)
@@ -373,7 +374,9 @@ class World:
         for entry in effect.batch.latest.values():
             match entry:
                 case SaveLease():
-                    self.disk.leases[entry.card_key, entry.lease.id] = encode_lease(entry.lease)
+                    self.disk.leases[entry.card_key, entry.lease.id] = encode_lease(
+                        entry.lease, Clocks()
+                    )
                 case DropLease():
                     self.disk.leases.pop((entry.card_key, entry.lease), None)
                 case SaveBaseline():

@@ -16,7 +16,7 @@ chat gone
 - [lease.released] chat: its process is gone
 - whole waits, no. 1: chat gave its memory back, and the card must show it free; then you fit
 after 2
-- [lease.freed] chat: 0.0 GiB back, 0.5s after its word
+- [lease.freed] chat: 0.5s after its word
 - whole waits, no. 1: ollama uses 2.9 GiB without a lease
 - readings slow
 ollama uses nothing

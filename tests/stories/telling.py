@@ -25,7 +25,7 @@ from berth.actors.node.inbox import (
     RequestRefused,
     RequestStands,
 )
-from berth.actors.trees.messages import EndTree, ForgetTree, WakeHolder, WatchTree
+from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
 from berth.ids import RequestId, lease_of
 from berth.readings import Unknown
 from berth.units import MiB, Seconds, show_duration
@@ -116,6 +116,8 @@ class _Player:
                 yield f"answered {effect.code}: {effect.message}"
             case WakeHolder():
                 yield f"{self.card.by_lease(effect.lease).name} is woken"
+            case KillTree():
+                yield f"{self.card.by_lease(effect.lease).name}'s tree is killed"
             case EndTree():
                 grace = show_duration(effect.grace)
                 yield f"{self.card.by_lease(effect.lease).name}'s tree is ended, {grace} grace"
@@ -137,7 +139,7 @@ def _parse(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return figures, [word for word in words if "=" not in word]
 
 
-_SECONDS = {"wait", "min_turn", "drain_wait", "grace", "start_limit", "waited"}
+_SECONDS = {"wait", "min_turn", "drain_wait", "grace", "start_limit", "waited", "hold_for"}
 
 
 def _terms(words: list[str]) -> dict[str, object]:
@@ -176,6 +178,8 @@ _DEEDS: dict[str, Callable[[Played, str, list[str]], object]] = {
     "gives-back": lambda card, name, _: card.gives_back(name),
     "gone": _tree_gone,
     "withdraws": lambda card, name, _: card.withdraws(name),
+    "reclaimed": lambda card, name, _: card.reclaim(name),
+    "released": lambda card, name, _: card.release(name),
     "stopped": lambda card, name, words: card.stop(name, at_once="now" in words),
     "attaches": lambda card, name, words: card.attaches(name, *words),
 }

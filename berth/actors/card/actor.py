@@ -20,7 +20,14 @@ from berth.actors.node.inbox import (
     RequestStands,
     ToNode,
 )
-from berth.actors.trees.messages import EndTree, ForgetTree, TreesInbox, WakeHolder, WatchTree
+from berth.actors.trees.messages import (
+    EndTree,
+    ForgetTree,
+    KillTree,
+    TreesInbox,
+    WakeHolder,
+    WatchTree,
+)
 from berth.errors import Code
 from berth.probes.messages import ProbeInbox
 
@@ -75,7 +82,7 @@ class CardActor(BerthActor[CardInbox, Card, CardEffect]):
                 self._journal.tell(effect)
             case SetPace():
                 self._probe.tell(effect)
-            case WatchTree() | ForgetTree() | WakeHolder() | EndTree():
+            case WatchTree() | ForgetTree() | WakeHolder() | EndTree() | KillTree():
                 self._trees.tell(effect)
             case (
                 RequestStands()

@@ -61,6 +61,7 @@ from berth.actors.card.messages import (
     HolderStarted,
     JournalState,
     NameFreed,
+    ReclaimLease,
     ReleaseLease,
     Resumed,
     SeekLease,
@@ -73,6 +74,7 @@ from berth.actors.card.messages import (
 )
 from berth.actors.card.outlook import eta, outlook, with_figures
 from berth.actors.card.queue import is_recallable, plan
+from berth.actors.card.reclaiming import on_reclaim
 from berth.actors.card.state import Card, Measured, Waiter
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
@@ -120,6 +122,8 @@ def _take(turn: Turn, event: CardInbox) -> None:
             on_attach(turn, event)
         case StopLease():
             drains.on_stop(turn, event)
+        case ReclaimLease():
+            on_reclaim(turn, event)
         case HolderGone():
             holders.on_gone(turn, event)
         case TreeSeen():

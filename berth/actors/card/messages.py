@@ -7,7 +7,7 @@ import msgspec
 
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import CallId, ToNode
-from berth.actors.trees.messages import EndTree, ForgetTree, WakeHolder, WatchTree
+from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
 from berth.ids import Attempt, CardName, LeaseId, ProcessId, RequestId
 from berth.lease import Ask, Terms
 from berth.readings import Reading, Unmeasured
@@ -124,6 +124,13 @@ class StopLease(msgspec.Struct, frozen=True, kw_only=True):
     at_once: bool = False
 
 
+class ReclaimLease(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: a person gives a lease up; kill what is left of it, and close it (H4)."""
+
+    call: CallId
+    lease: LeaseId
+
+
 class HolderGone(msgspec.Struct, frozen=True, kw_only=True):
     """From the trees actor: the lease's process is gone and what was left of its tree was ended."""
 
@@ -211,6 +218,7 @@ CardInbox: TypeAlias = (
     | ReleaseLease
     | AttachHolder
     | StopLease
+    | ReclaimLease
     | HolderGone
     | TreeSeen
     | CardRead
@@ -239,4 +247,6 @@ class SetPace(msgspec.Struct, frozen=True, kw_only=True):
     wake: bool = False
 
 
-CardEffect: TypeAlias = Record | ToNode | SetPace | WatchTree | ForgetTree | WakeHolder | EndTree
+CardEffect: TypeAlias = (
+    Record | ToNode | SetPace | WatchTree | ForgetTree | WakeHolder | EndTree | KillTree
+)

@@ -23,7 +23,7 @@ def with_figures(card: Card, books: Books, blocker: Blocker, now: Instant) -> Bl
         case How.STOWAWAY:
             return replace(blocker, mib=_used_by(card, blocker.who))
         case How.UNEXPLAINED:
-            return replace(blocker, mib=MiB(books.unexplained))
+            return replace(blocker, mib=MiB(books.unexplained) if books.unexplained else None)
         case _:
             return blocker
 

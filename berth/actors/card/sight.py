@@ -59,11 +59,12 @@ def on_xid(turn: Turn, event: XidThrown) -> None:
 
 def _free(turn: Turn, lease: Releasing | Stuck) -> None:
     took = since(lease.released, turn.now)
+    back = f"{show_gib(lease.had)} GiB back, " if lease.had else ""
     turn.drop(lease)
     turn.lease_event(
         "freed",
         lease,
-        f"{show_gib(lease.had)} GiB back, {show_duration(took)} after its word",
+        f"{back}{show_duration(took)} after its word",
         after_s=round(took, 3),
         mib=lease.had,
     )

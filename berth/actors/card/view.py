@@ -14,6 +14,7 @@ from berth.lease import (
     Keeping,
     Lease,
     Order,
+    Priority,
     Releasing,
     Stuck,
     WholeCard,
@@ -209,6 +210,7 @@ def _waiter(
 ) -> WaiterView:
     blockers = waiter.blockers or ()
     likely = eta(card, waiter, now)
+    is_hold = waiter.terms.priority is Priority.HOLD
     room = None if books is None else max(0, books.room)
     size = _mib(waiter.ask)
     short = None if room is None or size is None else max(0, size - room)
@@ -221,7 +223,7 @@ def _waiter(
         ask_mib=size,
         position=place,
         waited_s=round(since(waiter.arrived, now), 2),
-        wait_left_s=round(left(waiter.refuse_at, now), 2),
+        wait_left_s=None if is_hold else round(left(waiter.refuse_at, now), 2),
         code=blockers[0].how.value if blockers else "ready",
         why=sentence(blockers, waiter.outlook),
         blockers=tuple(blocker_view(blocker) for blocker in blockers),

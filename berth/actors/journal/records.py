@@ -7,6 +7,7 @@ making journals unreadable. Unknown fields of a newer Berth are ignored, missing
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
 from berth.lease import (
@@ -32,6 +33,18 @@ FORMAT: Final = 1
 class _Process(msgspec.Struct, frozen=True, array_like=True):
     pid: int
     start: int
+
+
+class Clocks(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment on three clocks: the monotonic one, the one since boot, the wall's.
+
+    The first stands still while the machine sleeps, the second does not. What a person asked for by
+    the clock ends by it (S8): it is kept on the second, and on the third for after a reboot.
+    """
+
+    monotonic: float = 0.0
+    boot: float = 0.0
+    wall: float = 0.0
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,15 +78,20 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     exclusive: bool = False
     group: str | None = None
     containers: list[str] = []
+    reason: str = ""
+    hold_for_s: float | None = None
+    until_boot: float | None = None
+    until_wall: float | None = None
 
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(LeaseRecord)
 
 
-def encode_lease(lease: Lease) -> bytes:
-    """Return a lease as it is kept."""
+def encode_lease(lease: Lease, clocks: Clocks) -> bytes:
+    """Return a lease as it is kept at that moment."""
     held, terms = lease.held, lease.terms
+    left = None if held.until is None else held.until - clocks.monotonic
     order = _order_of(lease)
     return _ENCODER.encode(
         LeaseRecord(
@@ -104,6 +122,10 @@ def encode_lease(lease: Lease) -> bytes:
             exclusive=terms.exclusive,
             group=terms.group,
             containers=list(terms.containers),
+            reason=terms.reason,
+            hold_for_s=terms.hold_for,
+            until_boot=None if left is None else clocks.boot + left,
+            until_wall=None if left is None else clocks.wall + left,
         )
     )
 
@@ -132,8 +154,10 @@ def _process(process: ProcessId) -> _Process:
     return _Process(process.pid, process.start)
 
 
-def decode_lease(record: bytes) -> Lease:
+def decode_lease(record: bytes, clocks: Clocks, *, same_boot: bool = True) -> Lease:
     """Return a kept lease, in the state that says as much as was kept; see `card/recovery.py`.
+
+    `clocks` is now; `same_boot` says whether it was kept since the machine was started.
 
     Raises:
         ValueError: the record is no lease of a format this Berth knows.
@@ -141,7 +165,7 @@ def decode_lease(record: bytes) -> Lease:
     kept = _DECODER.decode(record)
     if kept.format > FORMAT:
         raise ValueError(f"lease {kept.lease} was kept by a newer Berth (format {kept.format})")
-    held = _held(kept)
+    held = replace(_held(kept), until=_until(kept, clocks, same_boot=same_boot))
     running = Running(held=held, ready=held.granted)
     if kept.state == "released":
         return Releasing(held=held, released=held.granted, free_by=held.granted)
@@ -156,6 +180,15 @@ def decode_lease(record: bytes) -> Lease:
             before=running,
         )
     return running
+
+
+def _until(kept: LeaseRecord, clocks: Clocks, *, same_boot: bool) -> Instant | None:
+    """Return when a hold ends, on the monotonic clock of now."""
+    if same_boot and kept.until_boot is not None:
+        return Instant(clocks.monotonic + kept.until_boot - clocks.boot)
+    if not same_boot and kept.until_wall is not None:
+        return Instant(clocks.monotonic + kept.until_wall - clocks.wall)
+    return None
 
 
 def _held(kept: LeaseRecord) -> Held:
@@ -190,4 +223,6 @@ def _terms(kept: LeaseRecord) -> Terms:
         exclusive=kept.exclusive,
         group=kept.group,
         containers=tuple(kept.containers),
+        reason=kept.reason,
+        hold_for=None if kept.hold_for_s is None else Seconds(kept.hold_for_s),
     )

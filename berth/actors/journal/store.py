@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from berth.actors.journal.core import Batch, LastingEntry
 from berth.actors.journal.messages import (
@@ -21,9 +22,9 @@ from berth.actors.journal.messages import (
     SaveHandOffs,
     SaveLease,
 )
-from berth.actors.journal.records import decode_lease, encode_lease
-from berth.lease import Lease
-from berth.units import MiB, Seconds
+from berth.actors.journal.records import Clocks, decode_lease, encode_lease
+from berth.lease import Lease, with_held
+from berth.units import Instant, MiB, Seconds
 from berth.wire import EventMessage
 
 KEEP_FOR: Final = Seconds(30 * 86400)
@@ -85,7 +86,7 @@ class Store:
         if damage != "ok":
             raise sqlite3.DatabaseError(damage)
         for (record,) in self._db.execute("SELECT record FROM leases"):
-            decode_lease(record)
+            decode_lease(record, Clocks())
         for (record,) in self._db.execute("SELECT record FROM hand_offs"):
             _HAND_OFFS.decode(record)
 
@@ -120,8 +121,9 @@ class Store:
         number = max((_number(event) for event in batch.events), default=0)
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            clocks = clocks_now()
             for entry in batch.latest.values():
-                self._apply(entry)
+                self._apply(entry, clocks)
             self._db.executemany(
                 "INSERT OR REPLACE INTO events VALUES (?, ?, ?)",
                 [(event.seq, now, _ENCODER.encode(event)) for event in batch.events],
@@ -135,12 +137,12 @@ class Store:
             raise
         self._last_number = max(self._last_number, number)
 
-    def _apply(self, entry: LastingEntry) -> None:
+    def _apply(self, entry: LastingEntry, clocks: Clocks) -> None:
         match entry:
             case SaveLease():
                 self._db.execute(
                     "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
-                    (entry.card_key, entry.lease.id, encode_lease(entry.lease)),
+                    (entry.card_key, entry.lease.id, encode_lease(entry.lease, clocks)),
                 )
             case DropLease():
                 self._db.execute(
@@ -194,12 +196,17 @@ class Store:
             self._db.execute("DELETE FROM baselines")
             self._set_meta("boot_id", boot_id)
         leases: dict[str, tuple[Lease, ...]] = {}
+        clocks = clocks_now()
         for card_key, name, record in self._db.execute("SELECT * FROM leases").fetchall():
-            lease = decode_lease(record)
-            if same_boot or lease.held.holder is None:
+            lease = decode_lease(record, clocks, same_boot=same_boot)
+            if same_boot:
+                leases[card_key] = (*leases.get(card_key, ()), lease)
+            elif lease.held.holder is None:
+                lease = _of_this_boot(lease, clocks)
+                self._apply(SaveLease(card_key=card_key, lease=lease), clocks)
                 leases[card_key] = (*leases.get(card_key, ()), lease)
             else:
-                self._apply(DropLease(card_key=card_key, lease=name))
+                self._apply(DropLease(card_key=card_key, lease=name), clocks)
         rows = self._db.execute("SELECT card_key, mib FROM baselines").fetchall()
         taken = self._db.execute("SELECT * FROM hand_offs").fetchall()
         last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
@@ -237,6 +244,18 @@ class Store:
 
     def _set_meta(self, name: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def _of_this_boot(hold: Lease, clocks: Clocks) -> Lease:
+    """Return a hold of before a reboot; the instant of its grant meant nothing any more."""
+    return with_held(hold, replace(hold.held, granted=Instant(clocks.monotonic)))
+
+
+def clocks_now() -> Clocks:
+    """Return this moment on all clocks."""
+    return Clocks(
+        monotonic=time.monotonic(), boot=time.clock_gettime(time.CLOCK_BOOTTIME), wall=time.time()
+    )
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

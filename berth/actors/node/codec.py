@@ -10,11 +10,14 @@ from berth.actors.node.messages import (
     GiveBack,
     ListCards,
     Pong,
+    Reclaim,
+    ReleaseHolds,
     Reply,
     SayHello,
     ShowEvents,
     ShowStatus,
     Stop,
+    TakeHold,
     TellStarted,
     TellWord,
     Wanted,
@@ -34,12 +37,15 @@ from berth.wire import (
     ErrorBody,
     EventsOp,
     HelloOp,
+    HoldOp,
     LeaseAnswerOp,
     LeaseReleaseOp,
     LeaseRequestOp,
     LeaseStartedOp,
     LeaseTerms,
     PongOp,
+    ReclaimOp,
+    ReleaseOp,
     StatusOp,
     StopOp,
     WithdrawOp,
@@ -137,8 +143,38 @@ def _translate(op: AnyOp, peer: ProcessId) -> ClientOp:
             if not target:
                 raise BadRequest(op.id, Code.BAD_REQUEST, "stop: name a lease or an engine")
             return Stop(target=target, at_once=op.now)
+        case HoldOp():
+            return _hold(op)
+        case ReleaseOp():
+            cards = () if op.cards is None or op.all else _named(op.cards)
+            return ReleaseHolds(
+                target="" if op.lease is None or op.all else op.lease,
+                cards=() if cards == ("all",) else cards,
+            )
+        case ReclaimOp():
+            target = op.lease or op.name
+            if not target:
+                raise BadRequest(op.id, Code.BAD_REQUEST, "reclaim: name a lease or an engine")
+            return Reclaim(target=target)
         case PongOp():
             return Pong()
+
+
+def _hold(op: HoldOp) -> TakeHold:
+    cards = () if op.cards is None else _named(op.cards)
+    everything = op.all or cards == ("all",)
+    return TakeHold(
+        cards=() if everything else cards,
+        everything=everything,
+        mib=() if op.needs_mib is None else (MiB(op.needs_mib),),
+        hold_for=None if op.for_s is None else Seconds(op.for_s),
+        reason=op.reason,
+        patient=op.wait,
+    )
+
+
+def _named(cards: list[str] | str) -> tuple[str, ...]:
+    return (cards,) if isinstance(cards, str) else tuple(cards)
 
 
 def _word(op: LeaseAnswerOp) -> HolderWord:
@@ -167,13 +203,7 @@ def _wanted(op: LeaseTerms) -> Wanted:
 
 
 def _cards(op: LeaseTerms) -> tuple[str, ...]:
-    match op.cards:
-        case None:
-            return ()
-        case str():
-            return (op.cards,)
-        case _:
-            return tuple(op.cards)
+    return () if op.cards is None else _named(op.cards)
 
 
 def _terms(op: LeaseTerms) -> Terms:

@@ -20,7 +20,8 @@ berthd was restarted) it finds its place in the queue or its lease, and never ma
 Holders hear a ping every 5 s. One that cannot be reached keeps its lease: its process counts, and
 the trees actor watches that.
 
-Requests and names are in `requests.py`, the making of answers in `desk.py`.
+Requests and names are in `requests.py`, holds in `holds.py`, what clients hear unasked in
+`telling.py`, the making of answers in `desk.py`.
 """
 
 from collections.abc import Callable
@@ -34,11 +35,12 @@ from berth.actors.card.messages import (
     Describe,
     HolderAnswered,
     HolderStarted,
+    ReclaimLease,
     ReleaseLease,
     StopLease,
 )
 from berth.actors.journal.messages import ReadEvents
-from berth.actors.node import requests
+from berth.actors.node import holds, requests, telling
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     CallDone,
@@ -69,6 +71,8 @@ from berth.actors.node.messages import (
     PeerGone,
     Pong,
     Publish,
+    Reclaim,
+    ReleaseHolds,
     Reply,
     ReplyData,
     SayHello,
@@ -76,6 +80,7 @@ from berth.actors.node.messages import (
     ShowStatus,
     SocketDied,
     Stop,
+    TakeHold,
     TellStarted,
     TellWord,
     Withdraw,
@@ -106,7 +111,7 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
         case RequestRefused():
             requests.on_refused(desk, event)
         case OrderGiven():
-            requests.on_order(desk, event)
+            telling.on_order(desk, event)
         case LeaseEnded():
             requests.on_lease_ended(desk, event)
         case CallDone():
@@ -120,7 +125,7 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
         case EventTold():
             desk.effects.append(Publish(event=event.event))
         case CardRestarted():
-            requests.ask_again(desk, event.card)
+            telling.ask_again(desk, event.card)
         case SocketDied():
             raise BerthBug(f"the socket thread died: {event.cause}")
         case CloseNode():
@@ -162,6 +167,12 @@ def _on_called(desk: Desk, called: Called) -> None:
             requests.on_withdraw(desk, called, op)
         case Stop():
             _on_stop(desk, called, op)
+        case TakeHold():
+            holds.on_take(desk, called, op)
+        case ReleaseHolds():
+            holds.on_release(desk, called, op)
+        case Reclaim():
+            _on_reclaim(desk, called, op)
         case Pong():
             desk.reply(called, {})
         case _:
@@ -235,6 +246,21 @@ def _on_stop(desk: Desk, called: Called, op: Stop) -> None:
         return
     last = leases[-1]
     _to_lease(desk, called, last, lambda call: StopLease(call=call, lease=last, at_once=op.at_once))
+
+
+def _on_reclaim(desk: Desk, called: Called, op: Reclaim) -> None:
+    """Have the cards end what is left of that lease, or of all leases of that name."""
+    _, leases = desk.node.named(op.target)
+    if not leases:
+        hint = "see berth status"
+        desk.refuse(called, Code.NOT_FOUND, f"there is no lease called {op.target}", hint)
+        return
+    for lease in leases[:-1]:
+        if desk.node.governs(desk.node.leases[lease].cards[0]):
+            reclaim = ReclaimLease(call=desk.silent_call(), lease=lease)
+            desk.to_card(desk.node.leases[lease].cards[0], reclaim)
+    last = leases[-1]
+    _to_lease(desk, called, last, lambda call: ReclaimLease(call=call, lease=last))
 
 
 # --- answers that come back ---------------------------------------------------------------------
@@ -346,4 +372,4 @@ def _on_tick(desk: Desk) -> None:
             who = calling.card or "the journal"
             failure = Failure(code=Code.INTERNAL, message=f"{who} did not answer in 5s; try again")
             desk.answer(calling, None, failure)
-    requests.send_heartbeats(desk, HEARTBEAT)
+    telling.send_heartbeats(desk, HEARTBEAT)

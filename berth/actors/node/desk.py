@@ -17,7 +17,7 @@ from berth.actors.node.messages import (
     Reply,
     ReplyData,
 )
-from berth.actors.node.state import Calling, Node, Party
+from berth.actors.node.state import Calling, Holding, Node, Party
 from berth.errors import Code
 from berth.ids import CardName, Connection
 from berth.units import Instant, Seconds, after
@@ -54,7 +54,7 @@ class Desk(msgspec.Struct):
         )
 
     def answer(
-        self, party: Party | Calling, data: ReplyData, failure: Failure | None = None
+        self, party: Party | Calling | Holding, data: ReplyData, failure: Failure | None = None
     ) -> None:
         """Answer whoever is behind a request or a call, if it is still there."""
         self._say(party, data, failure, last=True)
@@ -64,7 +64,12 @@ class Desk(msgspec.Struct):
         self._say(party, data, None, last=False)
 
     def _say(
-        self, party: Party | Calling, data: ReplyData, failure: Failure | None, *, last: bool
+        self,
+        party: Party | Calling | Holding,
+        data: ReplyData,
+        failure: Failure | None,
+        *,
+        last: bool,
     ) -> None:
         if party.connection is None:
             return

@@ -118,6 +118,33 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     at_once: bool
 
 
+class TakeHold(msgspec.Struct, frozen=True, kw_only=True):
+    """A person takes cards: those named, all (`everything`), or the first.
+
+    `patient`: the client waits for the grant. `hold_for`: for how long, None until it is released.
+    """
+
+    cards: tuple[str, ...] = ()
+    everything: bool = False
+    mib: tuple[MiB, ...] = ()
+    hold_for: Seconds | None = None
+    reason: str = ""
+    patient: bool = True
+
+
+class ReleaseHolds(msgspec.Struct, frozen=True, kw_only=True):
+    """A person gives back the hold named (`target`), those on `cards`, or every one."""
+
+    target: str = ""
+    cards: tuple[str, ...] = ()
+
+
+class Reclaim(msgspec.Struct, frozen=True, kw_only=True):
+    """Kill what is left of that lease, or of the leases of that name, and close them."""
+
+    target: str
+
+
 class Pong(msgspec.Struct, frozen=True, kw_only=True):
     """I am still here."""
 
@@ -134,6 +161,9 @@ ClientOp: TypeAlias = (
     | GiveBack
     | Withdraw
     | Stop
+    | TakeHold
+    | ReleaseHolds
+    | Reclaim
     | Pong
 )
 

@@ -9,10 +9,10 @@ from berth.actors.card.messages import (
     SeekLease,
     WithdrawRequest,
 )
+from berth.actors.node import holds
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     LeaseEnded,
-    OrderGiven,
     RequestGranted,
     RequestRefused,
     RequestStands,
@@ -29,13 +29,12 @@ from berth.actors.node.messages import (
 from berth.actors.node.state import Node, Party
 from berth.cards import find_card, known_cards, no_card
 from berth.errors import Code
-from berth.ids import CardName, Connection, LeaseId, RequestId, lease_of
-from berth.lease import WHOLE_CARD, Ask, Order, Priority
+from berth.ids import Connection, LeaseId, RequestId, lease_of
+from berth.lease import WHOLE_CARD, Ask, Priority
 from berth.readings import CardIdentity
 from berth.standing import aged, sentence
-from berth.units import Instant, Seconds, since
+from berth.units import Instant, since
 from berth.views import blocker_view
-from berth.wire import OrderMessage
 
 # --- asking ---------------------------------------------------------------------------------------
 
@@ -55,37 +54,48 @@ def on_ask(desk: Desk, called: Called, wanted: Wanted) -> None:
     if desk.node.closing:
         desk.refuse(called, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return
+    ask_card(desk, called, wanted, card)
+
+
+def ask_card(
+    desk: Desk, called: Called, wanted: Wanted, card: CardIdentity, holding: int = 0
+) -> RequestId:
+    """Make a request of what a client wants, and send it to its card."""
     number = desk.next_number()
+    is_hold = wanted.terms.priority is Priority.HOLD
+    of_hold = desk.node.holdings.get(holding)
     party = Party(
         number=number,
         name=_free_name(desk.node, wanted),
         key=wanted.terms.key,
         cards=(card.name,),
         exclusive=wanted.terms.exclusive,
-        connection=called.peer.connection,
+        connection=called.peer.connection if of_hold is None else of_hold.connection,
         message_id=called.message_id,
-        is_hold=wanted.terms.priority is Priority.HOLD,
+        is_hold=is_hold,
+        holding=holding,
     )
     request = RequestId(f"r{number}")
     seek = SeekLease(
         request=request,
         terms=replace(wanted.terms, name=party.name),
         ask=_ask_of(wanted),
-        holder=None if party.is_hold else called.peer.process,
+        holder=None if is_hold else called.peer.process,
         cards=party.cards,
         waited=wanted.waited,
         behind=_namesake(desk.node, party) if party.exclusive else "",
     )
     party = replace(party, behind=seek.behind, sought=seek, asked=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
-    desk.progress(party, _standing(request, party, desk.now))
+    desk.progress(party, standing(request, party, desk.now))
     desk.to_card(card.name, seek)
+    return request
 
 
 def _found_waiting(desk: Desk, called: Called, request: RequestId) -> None:
     party = _reached_by(desk.node.requests[request], called)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
-    desk.progress(party, _standing(request, party, desk.now))
+    desk.progress(party, standing(request, party, desk.now))
 
 
 def _found_granted(desk: Desk, called: Called, lease: LeaseId) -> None:
@@ -155,10 +165,10 @@ def on_stands(desk: Desk, event: RequestStands) -> None:
         return
     party = replace(party, stands=event, stood=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
-    desk.progress(party, _standing(event.request, party, desk.now))
+    desk.progress(party, standing(event.request, party, desk.now))
 
 
-def _standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
+def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
     """Return where a request stands, with the time that has passed since its card said so."""
     stands = party.stands
     if stands is None:
@@ -196,7 +206,12 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
         leases=with_item(desk.node.leases, event.lease, party),
     )
     _move_up(desk, event.request, event.lease)
-    desk.answer(party, _granted(event.lease, party, event.card))
+    if party.holding:
+        party = replace(party, connection=None)  # a hold has no process to hear anything
+        desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
+        holds.on_granted(desk, event.lease, party)
+    else:
+        desk.answer(party, _granted(event.lease, party, event.card))
 
 
 def _granted(lease: LeaseId, party: Party, card: CardIdentity | None) -> ReplyData:
@@ -222,7 +237,10 @@ def on_refused(desk: Desk, event: RequestRefused) -> None:
     failure = Failure(
         code=event.code, message=event.message, hint=event.hint, waited_out=event.waited_out
     )
-    desk.answer(party, None, failure)
+    if party.holding:
+        holds.on_refused(desk, party, failure)
+    else:
+        desk.answer(party, None, failure)
 
 
 def on_lease_ended(desk: Desk, event: LeaseEnded) -> None:
@@ -280,6 +298,7 @@ def withdraw(desk: Desk, request: RequestId, why: str) -> None:
 
 def lost(desk: Desk, connection: Connection) -> None:
     """A client is gone: its requests with it. Its leases stay, for its process may live."""
+    holds.lost(desk, connection)
     for request, party in tuple(desk.node.requests.items()):
         if party.connection == connection:
             withdraw(desk, request, "its client is gone")
@@ -331,61 +350,3 @@ def on_attach(desk: Desk, called: Called, op: AttachLease) -> None:
             scope=op.scope,
         ),
     )
-
-
-# --- orders and heartbeats ------------------------------------------------------------------------
-
-
-def on_order(desk: Desk, event: OrderGiven) -> None:
-    """A card has an order for a holder. One that is away hears it when it comes back."""
-    party = desk.node.leases.get(event.lease)
-    if party is None or party.connection is None:
-        return
-    desk.push(
-        party.connection,
-        OrderMessage(
-            order=event.order.value,
-            lease=event.lease,
-            attempt=event.attempt,
-            grace_s=event.grace,
-            why=event.why,
-            now=event.now,
-        ),
-    )
-
-
-def ask_again(desk: Desk, card: CardName) -> None:
-    """A card was started again: it is asked anew for who waits, and holders say what they hold."""
-    for party in desk.node.requests.values():
-        if card in party.cards and party.sought is not None:
-            waited = Seconds(party.sought.waited + since(party.asked, desk.now))
-            desk.to_card(
-                card, replace(party.sought, waited=waited, behind=party.behind, again=True)
-            )
-    for lease, party in desk.node.leases.items():
-        if card in party.cards and party.connection is not None:
-            again = OrderMessage(order=Order.ATTACH.value, lease=lease, attempt=0)
-            desk.push(party.connection, again)
-
-
-def send_heartbeats(desk: Desk, every: Seconds) -> None:
-    """Say something to every client that has heard nothing for a while; see who is gone."""
-    parties = (*desk.node.requests.values(), *desk.node.leases.values())
-    here = {party.connection for party in parties if party.connection is not None}
-    told = {connection: at for connection, at in desk.node.told.items() if connection in here}
-    desk.node = replace(desk.node, told=told)
-    for request, party in tuple(desk.node.requests.items()):
-        if _due(desk, party, every):
-            desk.progress(party, _standing(request, party, desk.now))
-    for lease, party in tuple(desk.node.leases.items()):
-        if party.connection is not None and _due(desk, party, every):
-            desk.push(
-                party.connection, OrderMessage(order=Order.PING.value, lease=lease, attempt=0)
-            )
-
-
-def _due(desk: Desk, party: Party, every: Seconds) -> bool:
-    if party.connection is None:
-        return False
-    told = desk.node.told.get(party.connection)
-    return told is None or desk.now - told >= every

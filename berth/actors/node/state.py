@@ -17,7 +17,8 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     `connection` is None while the client is away. `behind` names the party of the same name that
     must end first (R10), empty when it need not wait. `sought` is what its card was asked, `asked`
     when: a card that is started again is asked again. `start_by`: until when a grant holds.
-    `stands` is what its card last said of it, `stood` when.
+    `stands` is what its card last said of it, `stood` when. `holding`: which command of a person it
+    belongs to, 0 when to none.
     """
 
     number: int
@@ -34,6 +35,18 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     start_by: Instant | None = None
     stands: RequestStands | None = None
     stood: Instant = Instant(0.0)
+    holding: int = 0
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that takes a hold on one or several cards: those it has so far.
+
+    It waits as long as its requests do.
+    """
+
+    connection: Connection | None
+    message_id: str
+    leases: tuple[LeaseId, ...] = ()
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +86,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     calls: Mapping[CallId, Calling] = msgspec.field(default_factory=dict)
     gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
+    holdings: Mapping[int, Holding] = msgspec.field(default_factory=dict)
     closing: bool = False
     closed: bool = False
 

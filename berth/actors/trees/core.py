@@ -10,6 +10,7 @@ It watches the process of every holder, and what lives below it. Its core decide
     is over. A script's children are its own; it is only told.
  3. A card wants a tree ended (H3): SIGTERM to what is below the wrapper, and when the grace is over
     SIGKILL to all of it, the wrapper last. A script gets SIGTERM, itself only, and no more.
+ 4. A card gives a lease up (H4): SIGKILL to all that is known of it, and nobody is told.
 
 A signal goes to a process only after its start time was compared: never to another of its pid.
 """
@@ -24,6 +25,7 @@ from berth.actors.card.messages import HolderGone, TreeSeen
 from berth.actors.trees.messages import (
     EndTree,
     ForgetTree,
+    KillTree,
     LeftoversKilled,
     RootExited,
     TreesInbox,
@@ -114,6 +116,8 @@ def decide(trees: Trees, event: TreesInbox, now: Instant) -> _Decision:
             return trees, (SendSignal(processes=(watch.asked.root,), signal="SIGCONT"),)
         case EndTree():
             return _end(trees, event, now)
+        case KillTree():
+            return _kill(trees, event)
         case RootExited():
             return _root_exited(trees, event)
         case LeftoversKilled():
@@ -159,6 +163,26 @@ def _end(trees: Trees, event: EndTree, now: Instant) -> _Decision:
     ending = replace(watch, kill_at=after(now, event.grace))
     trees = replace(trees, watches={**trees.watches, event.lease: ending})
     return trees, (SendSignal(processes=tuple(watch.members), signal="SIGTERM"),)
+
+
+def _kill(trees: Trees, event: KillTree) -> _Decision:
+    """End a lease that was given up, whether it was still watched or not."""
+    watch = trees.watches.get(event.lease)
+    members = event.members if watch is None else event.members | watch.members
+    effects: list[TreesEffect] = [] if watch is None else [StopWaiting(lease=event.lease)]
+    effects.append(SendSignal(processes=(*sorted(members), event.root), signal="SIGKILL"))
+    if event.wrapped:
+        left = WatchTree(
+            lease=event.lease,
+            card=event.card,
+            root=event.root,
+            key=event.key,
+            members=members,
+            scope=event.scope,
+            ends_with_root=True,
+        )
+        effects.append(KillLeftovers(watch=left, members=members))
+    return _without(trees, event.lease), tuple(effects)
 
 
 def _root_exited(trees: Trees, event: RootExited) -> _Decision:

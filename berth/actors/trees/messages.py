@@ -53,6 +53,21 @@ class EndTree(msgspec.Struct, frozen=True, kw_only=True):
     grace: Seconds
 
 
+class KillTree(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card: the lease was given up. SIGKILL its holder and all that it is known to have.
+
+    A script (not `wrapped`) has no mark and no scope that its own children could be known by.
+    """
+
+    lease: LeaseId
+    card: CardName
+    root: ProcessId
+    key: Key
+    members: frozenset[ProcessId]
+    scope: str | None
+    wrapped: bool
+
+
 class RootExited(msgspec.Struct, frozen=True, kw_only=True):
     """From the exit watch: a holder's process has ended."""
 
@@ -81,6 +96,7 @@ TreesInbox: TypeAlias = (
     | ForgetTree
     | WakeHolder
     | EndTree
+    | KillTree
     | RootExited
     | LeftoversKilled
     | TreesSeen

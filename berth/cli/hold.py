@@ -1,0 +1,137 @@
+"""`berth hold`, `berth release`: a person takes cards, and gives them back."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from berth.cli.completion import complete_cards, complete_holds
+from berth.cli.context import SocketOption, connect, duration, usage_error
+from berth.cli.words import plain
+from berth.units import Seconds, show_duration
+
+
+def hold(
+    cards: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CARD…|all]",
+            help="which cards; the first, if none is named",
+            autocompletion=complete_cards,
+        ),
+    ] = None,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="DUR", help="until then: 45m, 2h [until release]")
+    ] = None,
+    needs_mib: Annotated[
+        int | None,
+        typer.Option("--needs-mib", metavar="N", min=1, help="so much of it only [the whole card]"),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="what for; status shows it")
+    ] = "",
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="do not wait until the holders have finished")
+    ] = False,
+    socket: SocketOption = None,
+) -> None:
+    """Take a card for yourself: whoever has it is asked to finish, and nobody else gets it.
+
+    It is yours until berth release, or until its time is over, whatever becomes of this shell or
+    of berthd. Ctrl-C while it waits takes it back.
+
+    Examples:
+      berth hold                          the first card, until you release it
+
+      berth hold gpu1 --for 2h --reason "a game"
+
+      berth hold all --no-wait
+    """
+    span = None if for_ is None else duration(for_)
+    if span is not None and span <= 0:
+        raise usage_error("--for: a hold lasts longer than that")
+    fields = {
+        "cards": cards or None,
+        "needs_mib": needs_mib,
+        "for_s": span,
+        "reason": reason,
+        "wait": not no_wait,
+    }
+    if cards and "all" in cards:
+        fields |= {"cards": None, "all": True}
+    with connect(socket) as client:
+        answer = client.call("hold", fields, _Waiting().tell)
+    if no_wait:
+        print(f"asked for it ({', '.join(answer['requests'])}); see:  berth status")
+        return
+    held = ", ".join(card["card"] for card in answer["cards"])
+    until = "until you release it" if span is None else f"for {show_duration(Seconds(span))}"
+    print(f"you hold {held} {until}; give it back with:  berth release")
+
+
+class _Waiting:
+    """Tells why it waits, each reason once."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def tell(self, stands: dict[str, Any]) -> None:
+        """Tell a reason, if it is news."""
+        request, why = stands.get("request", ""), stands.get("why", "")
+        news = ",".join(f"{b['who']} {b['how']}" for b in stands.get("blockers", ()))
+        if why and news and self._told.get(request) != news:
+            self._told[request] = news
+            sys.stderr.write(f"berth: {stands.get('card', '')}: {plain(why)}\n")
+
+
+def release(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CARD…|all|LEASE]",
+            help="which holds; every one, if nothing is named",
+            autocompletion=complete_holds,
+        ),
+    ] = None,
+    socket: SocketOption = None,
+) -> None:
+    """Give back cards that a person holds (berth hold).
+
+    Examples:
+      berth release           every hold
+
+      berth release gpu1
+
+      berth release L7
+    """
+    with connect(socket) as client:
+        released, withdrawn = [], []
+        for fields in _targets(what or []):
+            answer = client.call("release", fields)
+            released += answer["released"]
+            withdrawn += answer["withdrawn"]
+    if not released and not withdrawn:
+        print("nobody holds a card")
+        return
+    parts = []
+    if released:
+        parts.append(f"released {', '.join(released)}")
+    if withdrawn:
+        parts.append(f"withdrew {', '.join(withdrawn)}")
+    print("; ".join(parts))
+
+
+def _targets(what: list[str]) -> list[dict[str, Any]]:
+    """Return the operations for what was named: leases and requests apart, cards together."""
+    if not what or "all" in what:
+        return [{"all": True}]
+    numbered = [word for word in what if _is_number(word)]
+    cards = [word for word in what if not _is_number(word)]
+    found: list[dict[str, Any]] = [{"lease": word} for word in numbered]
+    return [*found, {"cards": cards}] if cards else found
+
+
+def _is_number(word: str) -> bool:
+    """Tell whether a word is a lease, a request or a hold's name, and no card."""
+    named = word[:1] in {"L", "r"} and word[1:].isdecimal()
+    return named or word == "hold" or word.startswith("hold-")
