@@ -4,6 +4,7 @@
 #   make check   ruff, mypy, format
 #   make bench   measure
 #   make sim     the whole broker in simulated worlds, N=1000000 events
+#   make soak    real processes, struck at random, SOAK_SECONDS=600
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ WORKERS ?= 2
 # How many simulated events `make sim` plays.
 N ?= 1000000
 
-.PHONY: demo test check format bench sim clean
+.PHONY: demo test check format bench sim soak clean
 
 $(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +44,9 @@ bench: $(STAMP)
 
 sim: $(STAMP)
 	$(BIN)/python -m tests.sim --events $(N)
+
+soak: $(STAMP)
+	$(BIN)/python -m tests.soak
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,6 +22,7 @@ from berth.actors.card.messages import (
     HolderWord,
     ReclaimLease,
     ReleaseLease,
+    Resumed,
     SeekLease,
     SetPace,
     StopLease,
@@ -45,6 +46,7 @@ from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId, lea
 from berth.lease import WHOLE_CARD, Ask, Lease, Priority, Terms
 from berth.readings import CardIdentity, GpuProcess, Reading, Unknown, Unmeasured
 from berth.units import Instant, MiB, Seconds, after
+from tests.cores.judge import Judge
 
 GPU0 = CardIdentity(name=CardName("gpu0"), index=0, uuid="GPU-0", pci="0000:01:00.0")
 
@@ -86,16 +88,22 @@ class Played:
     journal_broken: bool = False
     numbers: int = 0
     card: Card = field(init=False)
+    judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
         self.card = Card(identity=GPU0, settings=self.settings)
+        self.judge = Judge(self.card)
         self.read()
 
     # --- what happens -----------------------------------------------------------------------
 
     def hear(self, event: CardInbox) -> list[CardEffect]:
         """Let the card hear an event; return what it says to it."""
+        if isinstance(event, Resumed):
+            self.judge.resumed = self.now
         self.card, effects = decide(self.card, event, self.now)
+        trouble = self.judge.look(self.card, effects, self.now)
+        assert not trouble, trouble
         said = list(effects)
         self.said.extend(said)
         for effect in said:
@@ -184,6 +192,18 @@ class Played:
             )
         )
 
+    def speaks_for(self, name: str, peer: ProcessId, word: HolderWord) -> list[CardEffect]:
+        """Let another process say a word of a lease, tell that it started, and give it back."""
+        lease = self.engines[name].lease
+        call, nobody = self._call(), frozenset[ProcessId]()
+        said = self.hear(
+            HolderAnswered(call=call, lease=lease, peer=peer, attempt=Attempt(99), word=word)
+        )
+        said += self.hear(
+            HolderStarted(call=call, lease=lease, peer=peer, members=nobody, scope="berth-x.scope")
+        )
+        return said + self.hear(ReleaseLease(call=call, lease=lease, peer=peer))
+
     def runs(self, name: str, mib: int | None, **terms: Any) -> None:
         """Have an engine asked, granted, started, ready and served, using what it asked for."""
         self.asks(name, mib, **terms)
@@ -268,6 +288,7 @@ class Played:
             suspect="it was damaged" if suspect else "",
         )
         self.card = restored(GPU0, self.settings, kept, self.now)
+        self.judge.start_again(self.card)
 
     def read(self) -> list[CardEffect]:
         """Take a reading now, and let the card have it."""

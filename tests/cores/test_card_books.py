@@ -3,12 +3,12 @@
 import pytest
 
 from berth.actors.card.books import close, measure
-from berth.actors.card.messages import CardRead
+from berth.actors.card.messages import CardRead, Resumed
 from berth.actors.card.state import Card
 from berth.ids import LeaseId, ProcessId
 from berth.lease import Stuck
 from berth.readings import UNTOLD, GpuProcess, Reading, Unmeasured
-from berth.units import Instant, MiB
+from berth.units import Instant, MiB, Seconds
 from tests.cores.playing import GPU0, Played
 
 
@@ -265,6 +265,47 @@ def test_reading_older_than_five_seconds_is_no_ground_for_a_grant(age: float) ->
     card.later(age, step=age, reading=False)
     card.asks("a", 100)
     assert card.granted("a") == (age <= 5.0)
+
+
+def test_whole_card_waits_for_a_stuck_lease_whose_memory_shows_with_no_process() -> None:
+    """B4, H4: what a dead engine left is not its memory by any row, and is not free either."""
+    card = Played(total=1000)
+    card.runs("a", 400)
+    card.uses("a", None)
+    card.unexplained = 400
+    card.gives_back("a")
+    card.asks("b", None, wait=100.0)
+    card.later(31.0)
+    assert isinstance(card.lease("a"), Stuck)
+    assert card.blockers("b") == [("a", "stuck")]
+    card.unexplained = 0
+    card.read()
+    assert card.grants() == ["a", "b"]
+
+
+def test_reading_begun_before_a_suspend_is_none_however_late_it_comes() -> None:
+    """S8: an answer that was on its way while the machine slept is no ground for a grant."""
+    card = Played(total=1000)
+    card.later(1.0, reading=False)
+    on_its_way = card.look()
+    card.later(0.5, reading=False)
+    card.hear(Resumed(slept=Seconds(600.0)))
+    card.hear(CardRead(reading=on_its_way))
+    card.asks("a", 100)
+    assert card.blockers("a") == [("gpu0", "unmeasured")]
+    card.later(0.5, reading=False)
+    card.read()
+    assert card.granted("a")
+
+
+def test_holder_is_told_to_run_on_when_all_who_waited_have_left_a_card_that_is_not_read() -> None:
+    """Q3: a waiter takes its drains along, also while nothing could be granted."""
+    card = Played(total=1000)
+    card.runs("a", 800)
+    card.asks("b", 500)
+    card.unread()
+    card.withdraws("b")
+    assert card.orders("a") == ["drain", "continue"]
 
 
 def _counts(card: Played, name: str) -> int:

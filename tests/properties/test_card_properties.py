@@ -6,6 +6,7 @@ they say so), and misbehave in everything else: they are silent, late, killed, a
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -14,16 +15,22 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from msgspec.structs import replace
 
 from berth.actors.card.books import close
-from berth.actors.card.messages import CardRead
+from berth.actors.card.messages import CardEffect, CardRead, HolderWord, JournalState, Resumed
 from berth.actors.journal.messages import Record
-from berth.actors.node.inbox import RequestGranted, RequestRefused
+from berth.actors.node.inbox import CallFailed, OrderGiven, RequestGranted, RequestRefused
+from berth.errors import Code
+from berth.ids import Attempt, Key, ProcessId
 from berth.lease import (
     Detached,
     Draining,
+    DrainPhase,
     Granted,
     Keeping,
+    Lease,
+    Order,
     Releasing,
     Running,
     Starting,
@@ -31,6 +38,7 @@ from berth.lease import (
     WholeCard,
 )
 from berth.readings import Reading
+from berth.units import Instant, Seconds
 from tests.cores.playing import Played
 
 TOTAL = 1000
@@ -147,6 +155,40 @@ class CardMachine(RuleBasedStateMachine):
     def stranger(self, mib: int | None) -> None:
         self.card.uses("stranger", mib)
 
+    @rule(mib=st.sampled_from([0, 30, 150, 400]))
+    def nobodys_memory(self, mib: int) -> None:
+        """Memory shows that no process holds: a dead one's, a buffer, a driver's."""
+        self.card.unexplained = mib
+
+    @precondition(lambda self: len(self.card.engines) > 1 and self.holders())
+    @rule(data=st.data(), word=st.sampled_from(list(HolderWord)))
+    def speak_for_another(self, data: st.DataObject, word: HolderWord) -> None:
+        """S4: whoever does not hold a lease moves nothing of it, whatever it says."""
+        name = data.draw(st.sampled_from(self.holders()))
+        before = self.card.lease(name)
+        assert before is not None
+        said = self.card.speaks_for(name, ProcessId(4000, 1), word)
+        assert [one.code for one in to_node(said) if isinstance(one, CallFailed)] == [
+            Code.NOT_YOURS
+        ] * 3
+        assert self.card.lease(name) == before
+
+    @rule(writable=st.booleans())
+    def journal(self, writable: bool) -> None:
+        self.card.hear(JournalState(writable=writable))
+
+    @rule()
+    def sleep(self) -> None:
+        """S8: after a suspend nothing read is fresh, and what is in flight has its time again."""
+        recovering = self.card.card.recovering_until is not None
+        self.card.hear(Resumed(slept=Seconds(600.0)))
+        card, now = self.card.card, self.card.now
+        assert card.fresh(now) is None
+        assert (card.recovering_until == now + 10.0) == recovering
+        for lease in card.leases:
+            time = whole_time(lease)
+            assert ends_at(lease) == (None if time is None else pytest.approx(now + time))
+
     @rule()
     def unreadable(self) -> None:
         self.card.unread()
@@ -168,9 +210,35 @@ class CardMachine(RuleBasedStateMachine):
         assert {lease.id for lease in self.card.card.leases} == before, "a lease was lost"
 
     @precondition(lambda self: self.holders())
-    @rule(data=st.data(), state=st.sampled_from(["running", "starting", "draining"]))
-    def attach(self, data: st.DataObject, state: str) -> None:
-        self.card.attaches(data.draw(st.sampled_from(self.holders())), state)
+    @rule(
+        data=st.data(),
+        state=st.sampled_from(["running", "starting", "draining"]),
+        missed=st.sampled_from([0, 0, 1]),
+    )
+    def attach(self, data: st.DataObject, state: str, missed: int) -> None:
+        """S6: a holder comes back; what it missed meanwhile is said again."""
+        name = data.draw(st.sampled_from(self.holders()))
+        before = self.card.lease(name)
+        assert before is not None
+        attempt = Attempt(max(0, before.held.attempt - missed))
+        said = self.card.attaches(name, state, attempt=attempt)
+        if isinstance(before, Draining | Keeping) and attempt < before.held.attempt:
+            order = before.order if isinstance(before, Draining) else Order.CONTINUE
+            assert (order, before.held.attempt) in orders(said)
+
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data())
+    def attach_with_a_guessed_id(self, data: st.DataObject) -> None:
+        """S6: a lease's id opens nothing: its key does."""
+        name = data.draw(st.sampled_from(self.holders()))
+        before = self.card.lease(name)
+        assert before is not None
+        terms = replace(before.terms, key=Key("guessed"))
+        said = self.card.attaches(name, terms=terms, holder=ProcessId(4000, 1))
+        assert [one.code for one in to_node(said) if isinstance(one, CallFailed)] == [
+            Code.NOT_YOURS
+        ]
+        assert self.card.lease(name) == before
 
     def released(self) -> list[str]:
         """Return the engines whose memory lingers after their release."""
@@ -245,15 +313,19 @@ class CardMachine(RuleBasedStateMachine):
     def nobody_is_asked_for_nothing(self) -> None:
         """A holder told to drain for somebody is needed by somebody who still waits."""
         card = self.card.card
-        if card.recovering_until is not None or card.fresh(self.card.now) is None:
-            return
+        halted = card.recovering_until is not None or card.fresh(self.card.now) is None
         waiting = {waiter.request for waiter in card.queue}
         for lease in card.leases:
             if isinstance(lease, Draining) and lease.phase.value in {"asked", "silent", "heard"}:
-                assert lease.order.value == "stop" or lease.wanted_by in waiting
+                if halted or not card.journal_writable:
+                    assert lease.order is Order.STOP or waiting
+                else:
+                    assert lease.order is Order.STOP or lease.wanted_by in waiting
 
     def teardown(self) -> None:
         """Once nobody asks any more and holders finish, everybody is served or refused."""
+        self.card.unexplained = 0
+        self.card.hear(JournalState(writable=True))
         self.card.readable_again()
         for _ in range(60):
             if not self.card.card.queue:
@@ -268,8 +340,55 @@ class CardMachine(RuleBasedStateMachine):
         self.every_request_ends_at_most_once()
 
 
+def to_node(said: list[CardEffect]) -> list[object]:
+    """Return what is said to the node, riding on a record or not."""
+    found: list[object] = []
+    for effect in said:
+        found.extend(effect.then if isinstance(effect, Record) else (effect,))
+    return found
+
+
+def orders(said: list[CardEffect]) -> list[tuple[Order, int]]:
+    return [(o.order, o.attempt) for o in to_node(said) if isinstance(o, OrderGiven)]
+
+
+def whole_time(lease: Lease) -> float | None:
+    """Return how long what is in flight of a lease may take, None when nothing is (H2 to H6)."""
+    terms = lease.terms
+    match lease:
+        case Granted() | Keeping() | Draining(phase=DrainPhase.ASKED):
+            return 5.0
+        case Draining(phase=DrainPhase.SILENT):
+            return 5.0 + (terms.drain_wait if terms.boundary else terms.grace)
+        case Draining(phase=DrainPhase.HEARD) if terms.boundary:
+            return terms.drain_wait + 10.0 + 30.0 + terms.grace + 5.0
+        case Draining(phase=DrainPhase.BOUNDARY):
+            return 30.0 + terms.grace + 5.0
+        case Draining():
+            return terms.grace + 5.0
+        case Releasing():
+            return 30.0
+        case Starting():
+            return terms.start_limit
+        case Running() | Stuck() | Detached():
+            return None
+
+
+def ends_at(lease: Lease) -> Instant | None:
+    """Return when what is in flight of a lease has had its time."""
+    match lease:
+        case Draining(deadline=by) | Keeping(hear_by=by) | Releasing(free_by=by):
+            return by
+        case Starting(ready_by=by):
+            return by
+        case Granted(wake_at=at):
+            return at
+        case Running() | Stuck() | Detached():
+            return None
+
+
 CardMachine.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=150,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

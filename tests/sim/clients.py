@@ -272,7 +272,10 @@ class Client:
 
     def _wanted(self, waited: Seconds) -> Wanted:
         return Wanted(
-            terms=self.terms, mib=(MiB(self.behaviour.mib),), cards=self.cards, waited=waited
+            terms=self.terms,
+            mib=() if self.behaviour.whole else (MiB(self.behaviour.mib),),
+            cards=self.cards,
+            waited=waited,
         )
 
     def _members(self) -> "frozenset[ProcessId]":
@@ -404,7 +407,7 @@ class Client:
             if process is self.engine:
                 self._signal_group(number)
             elif number == KILL or self.behaviour.dies_on_term:
-                self.world.end_process(process, self.behaviour.lingers_s)
+                self.world.end_process(process, self.behaviour)
         self._reap()
 
     def _finish(self) -> None:
@@ -416,7 +419,7 @@ class Client:
         engine = self.engine
         if engine is None or not engine.alive:
             return
-        self.world.end_process(engine, self.behaviour.lingers_s)
+        self.world.end_process(engine, self.behaviour)
         self.busy_until = None
         self.hear(ChildExited(status=status, signal=signal))
         self._reap()
@@ -428,7 +431,7 @@ class Client:
     def fork_dies(self) -> None:
         """What forked away ends, when nothing ended it before."""
         if self.fork is not None and self.fork.alive:
-            self.world.end_process(self.fork, self.behaviour.lingers_s)
+            self.world.end_process(self.fork, self.behaviour)
             self._reap()
 
     def ended_by_berthd(self) -> None:
@@ -460,7 +463,7 @@ class Client:
         if self.line is not None:
             self.line.up = False
         if self.engine is not None and self.engine.alive:
-            self.world.end_process(self.engine, self.behaviour.lingers_s)
+            self.world.end_process(self.engine, self.behaviour)
         self.world.machine.kill(self.wrapper)
 
 

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from berth.actors.card.books import close
+from berth.actors.card.messages import Resumed
 from berth.actors.card.state import Card
-from berth.actors.journal.messages import Record
-from berth.actors.node.inbox import RequestGranted
+from berth.lease import Draining, Keeping, Releasing, Starting
 from tests.sim.clients import Client
 from tests.sim.world import Actor, World
 
@@ -19,30 +18,32 @@ def look(world: World) -> None:
             _its_lease_is_not_lost(world, client)
 
 
-def look_at_decision(world: World, actor: Actor, effects: tuple[Any, ...]) -> None:
-    """Look at what an actor has just decided: is a grant one that may be given?"""
-    for effect in effects:
-        riders = effect.then if isinstance(effect, Record) else (effect,)
-        for rider in riders:
-            if isinstance(rider, RequestGranted):
-                if not isinstance(effect, Record):
-                    world.fail(f"{rider.request} is granted without a record")
-                _may_be_granted(world, actor.state, rider)
-
-
-def _may_be_granted(world: World, card: Card, grant: RequestGranted) -> None:
-    """A grant needs a fresh reading that shows the room, a writable journal, and all holders."""
-    measured = card.fresh(world.now)
-    if measured is None:
-        world.fail(f"{grant.request} is granted without a fresh reading")
+def look_at_decision(world: World, actor: Actor, event: Any, effects: tuple[Any, ...]) -> None:
+    """Hold what a card has just decided to the reading and the terms (`tests/cores/judge.py`)."""
+    if not isinstance(actor.state, Card):
         return
-    if card.recovering_until is not None:
-        world.fail(f"{grant.request} is granted before the holders of old came back")
-    if not card.journal_writable:
-        world.fail(f"{grant.request} is granted without a journal")
-    books = close(card, measured)
-    if books.free < 0 or books.driver_free < 0:
-        world.fail(f"{grant.request} is granted beyond the books: {books}")
+    judge = world.judges[actor.state.name]
+    if isinstance(event, Resumed):
+        judge.resumed = world.now
+        _everything_in_flight_starts_whole(world, actor.state)
+    trouble = judge.look(actor.state, effects, world.now)
+    if trouble:
+        world.fail(trouble)
+
+
+def _everything_in_flight_starts_whole(world: World, card: Card) -> None:
+    """S8: what was read is stale, and who had so long to do something has it again."""
+    if card.fresh(world.now) is not None:
+        world.fail("a reading from before the machine slept is fresh")
+    for lease in card.leases:
+        match lease:
+            case Draining(deadline=by) | Releasing(free_by=by) | Keeping(hear_by=by):
+                if by < world.now + 5.0:
+                    world.fail(f"the machine slept, and {lease} has {by - world.now}s left")
+            case Starting(ready_by=by) if by < world.now + lease.terms.start_limit:
+                world.fail(f"the machine slept, and {lease} has {by - world.now}s left")
+            case _:
+                pass
 
 
 def _its_lease_is_not_lost(world: World, client: Client) -> None:

@@ -28,13 +28,17 @@ class Process:
 
 @dataclass(slots=True)
 class SimCard:
-    """One card: its size, whether its driver can be read, whether it sleeps unless it is woken."""
+    """One card: its size, whether its driver can be read, whether it sleeps unless it is woken.
+
+    `nobodys` is memory that no process explains.
+    """
 
     identity: CardIdentity
     total: int
     baseline: int
     trouble: Unknown | None = None
     sleeps: bool = False
+    nobodys: int = 0
 
 
 class Machine:
@@ -46,6 +50,7 @@ class Machine:
         self._pids = 100
         self.lingering: dict[tuple[ProcessId, CardName], int] = {}
         self.granted_lingering: set[ProcessId] = set()
+        self.rowless: set[ProcessId] = set()
 
     # --- processes --------------------------------------------------------------------------
 
@@ -61,9 +66,14 @@ class Machine:
         process = self.processes.get(identity)
         return process is not None and process.alive
 
-    def kill(self, process: Process, *, lingers: bool = False) -> None:
-        """End a process. Its memory goes with it, or `lingers` until `let_go`."""
+    def kill(self, process: Process, *, lingers: bool = False, rowless: bool = False) -> None:
+        """End a process. Its memory goes with it, or `lingers` until `let_go`.
+
+        `rowless`: the driver shows the memory used, and no row of a process for it.
+        """
         process.alive = False
+        if rowless:
+            self.rowless.add(process.identity)
         for card, mib in process.holds.items():
             if lingers and mib:
                 self.lingering[process.identity, card] = mib
@@ -93,7 +103,8 @@ class Machine:
         """Return what is really used on a card."""
         held = sum(process.holds.get(card, 0) for process in self.processes.values())
         stale = sum(mib for (_, on), mib in self.lingering.items() if on == card)
-        return self.cards[card].baseline + held + stale
+        shown = self.cards[card]
+        return shown.baseline + shown.nobodys + held + stale
 
     def allocate(self, process: Process, card: CardName, mib: int) -> bool:
         """Take memory for a process. Tell whether there was room: False is out-of-memory."""
@@ -123,7 +134,7 @@ class Machine:
         rows += [
             GpuProcess(process=identity, name="dead", used=MiB(mib))
             for (identity, on), mib in self.lingering.items()
-            if on == card
+            if on == card and identity not in self.rowless
         ]
         return Reading(
             taken=taken,
@@ -145,7 +156,11 @@ def _parents(process: Process) -> list[Process]:
 
 @dataclass(slots=True)
 class Behaviour:
-    """How an engine behaves. Times are seconds; `boundary` False is a job."""
+    """How an engine behaves. Times are seconds; `boundary` False is a job.
+
+    `whole`: it asks for the whole card, though it uses `mib`. `rowless`: what it leaves lingering
+    shows with no process.
+    """
 
     mib: int
     boundary: bool
@@ -158,6 +173,8 @@ class Behaviour:
     forks: bool = False
     hangs: bool = False
     crashes_loading: bool = False
+    whole: bool = False
+    rowless: bool = False
 
 
 def some_behaviour(rng: random.Random, largest: int) -> Behaviour:
@@ -174,4 +191,6 @@ def some_behaviour(rng: random.Random, largest: int) -> Behaviour:
         forks=rng.random() < 0.1,
         hangs=rng.random() < 0.05,
         crashes_loading=rng.random() < 0.05,
+        whole=rng.random() < 0.15,
+        rowless=rng.random() < 0.3,
     )

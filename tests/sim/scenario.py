@@ -57,6 +57,9 @@ class Scenario:
             (self._stranger, 45.0),
             (self._fill_the_disk, 200.0),
             (self._end_a_worker, 90.0),
+            (self._leave_something_unexplained, 90.0),
+            (self._suspend, 150.0),
+            (self._set_the_clock, 100.0),
             (self._prune, 20.0),
         ]
 
@@ -85,12 +88,12 @@ class Scenario:
         world.note("calm")
         world.disk.full = False
         for card in world.machine.cards.values():
-            card.trouble = None
+            card.trouble, card.nobodys = None, 0
         for client in world.clients:
             client.resume()
         for process in tuple(world.machine.processes.values()):
             if process.name == "stranger":
-                world.end_process(process, 0.0)
+                world.end_process(process)
         for client in world.clients:
             client.fork_dies()
         if not world.actors:
@@ -179,7 +182,7 @@ class Scenario:
         card = self.rng.choice(list(self.world.machine.cards.values()))
         process = self.world.machine.spawn("stranger")
         self.world.machine.allocate(process, card.identity.name, self.rng.randrange(card.total))
-        self.world.later(self.rng.choice([1.0, 30.0]), lambda: self.world.end_process(process, 0.0))
+        self.world.later(self.rng.choice([1.0, 30.0]), lambda: self.world.end_process(process))
 
     def _fill_the_disk(self) -> None:
         self.world.note("the disk is full")
@@ -192,6 +195,24 @@ class Scenario:
 
     def _end_a_worker(self) -> None:
         self.world.end_worker(self.rng.choice(list(self.world.machine.cards)))
+
+    def _leave_something_unexplained(self) -> None:
+        """A driver keeps memory for itself for a while, and no process explains it."""
+        card = self.rng.choice(list(self.world.machine.cards.values()))
+        room = card.total - self.world.machine.used(card.identity.name)
+        card.nobodys = self.rng.randrange(max(1, min(room, card.total // 4)))
+
+        def go() -> None:
+            card.nobodys = 0
+
+        self.world.later(self.rng.choice([1.0, 10.0, 60.0]), go)
+
+    def _suspend(self) -> None:
+        self.world.suspend(self.rng.choice([6.0, 600.0, 40000.0]))
+
+    def _set_the_clock(self) -> None:
+        """Somebody sets the clock on the wall, forward or back: it must matter to nobody."""
+        self.world.wall_ahead += self.rng.choice([-3600.0, 3600.0, -86400.0 * 400, 86400.0 * 400])
 
     def _prune(self) -> None:
         """Forget clients that are over and have left nothing behind."""

@@ -19,6 +19,7 @@ from berth.actors.card.messages import (
     CardRead,
     CardUnread,
     ForgetWaiters,
+    Resumed,
     SetPace,
     Tick,
     WatchAgain,
@@ -67,6 +68,7 @@ from berth.actors.supervisor.messages import (
     StartChild,
     SupervisorTick,
 )
+from berth.actors.ticker import SUSPEND_FROM
 from berth.actors.trees import core as trees_core
 from berth.actors.trees.messages import (
     EndTree,
@@ -90,9 +92,10 @@ from berth.probes.messages import (
     WorkerEnded,
     WorkerSaw,
 )
-from berth.units import Instant, MiB
+from berth.units import Instant, MiB, Seconds
+from tests.cores.judge import Judge
 from tests.sim.clients import Client, Line
-from tests.sim.machine import Machine, Process
+from tests.sim.machine import Behaviour, Machine, Process
 
 STORY = 400
 _NO_WORKER = (0, 0.0, False)
@@ -146,8 +149,12 @@ class World:
         self.clients: list[Client] = []
         self.lines: dict[Connection, tuple[Line, Client]] = {}
         self.watch_step: Callable[[World], None] = lambda _: None
-        self.watch_decision: Callable[[World, Actor, tuple[Any, ...]], None] = lambda *_: None
+        self.watch_decision: Callable[[World, Actor, Any, tuple[Any, ...]], None] = lambda *_: None
+        self.judges: dict[CardName, Judge] = {}
         self.contested: set[str] = set()
+        self.slept = 0.0
+        self.wall_ahead = 0.0
+        self._slept_before = 0.0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
         self._lines = 0
@@ -192,7 +199,19 @@ class World:
             what()
         self.watch_step(self)
 
+    def suspend(self, seconds: float) -> None:
+        """Sleep: the monotonic clock stands still, the boot clock runs, nobody does anything."""
+        self.note(f"the machine sleeps for {seconds:.0f}s")
+        self.slept += seconds
+        self.wall_ahead += seconds
+
     def _tick(self) -> None:
+        """Do what the ticker does (`berth/actors/ticker.py`), which is a thread."""
+        just_now = self.slept - self._slept_before
+        if just_now > SUSPEND_FROM:
+            for name in self.machine.cards:
+                self.tell(f"card {name}", Resumed(slept=Seconds(just_now)))
+        self._slept_before = self.slept
         ticks: dict[str, Any] = {"node": NodeTick(), "trees": TreesTick(), "journal": JournalTick()}
         for role in self.actors:
             kind = role.split()[0]
@@ -226,12 +245,15 @@ class World:
         self.actors["supervisor"] = Actor("supervisor", state, supervisor_core.decide)
 
     def _journal(self, state: Any, event: Any, now: Instant) -> Any:
-        return journal_core.decide(state, journal_core.Dated(event=event, wall=now), now)
+        return journal_core.decide(
+            state, journal_core.Dated(event=event, wall=now + self.wall_ahead), now
+        )
 
     def _start_card(self, name: CardName, kept: Kept, incarnation: int) -> None:
         identity = self.machine.cards[name].identity
         card = restored(identity, Settings(), kept, self.now)
         self.actors[f"card {name}"] = Actor(f"card {name}", card, card_core.decide, incarnation)
+        self.judges.setdefault(name, Judge(card)).start_again(card)
         for watch in watches(card):
             self.tell("trees", watch)
 
@@ -305,7 +327,7 @@ class World:
 
     def _hear(self, actor: Actor, message: Any) -> None:
         actor.state, effects = actor.decide(actor.state, message, self.now)
-        self.watch_decision(self, actor, effects)
+        self.watch_decision(self, actor, message, effects)
         for effect in effects:
             if self.actors.get(actor.role) is actor:
                 self._perform(actor, effect)
@@ -523,7 +545,7 @@ class World:
         if client is not None and process is client.engine:
             client.ended_by_berthd()
         elif process.alive:
-            self.end_process(process, 0.0)
+            self.end_process(process)
             if client is not None:
                 client.reap()
 
@@ -531,7 +553,7 @@ class World:
         for process in tuple(self.machine.processes.values()):
             marked = process.mark and process.mark == self._mark(effect.watch.key)
             if process.identity in effect.members or marked:
-                self.end_process(process, 0.0)
+                self.end_process(process)
 
     def _mark(self, key: str) -> str:
         return next((c.name for c in self.clients if c.terms.key == key), "")
@@ -547,11 +569,13 @@ class World:
             None,
         )
 
-    def end_process(self, process: Process, lingers_s: float) -> None:
-        """End a process; its memory lingers on the card for that long."""
+    def end_process(self, process: Process, behaviour: Behaviour | None = None) -> None:
+        """End a process; its memory lingers on the card for as long as its engine's does."""
         if not process.alive:
             return
-        self.machine.kill(process, lingers=lingers_s > 0)
+        lingers_s = 0.0 if behaviour is None else behaviour.lingers_s
+        rowless = behaviour is not None and behaviour.rowless
+        self.machine.kill(process, lingers=lingers_s > 0, rowless=rowless)
         if lingers_s > 0:
             identity = process.identity
             self.later(lingers_s, lambda: self.machine.let_go(identity))

@@ -12,7 +12,7 @@ is there to be read. `#` starts a comment.
 
 from collections.abc import Callable, Iterator
 
-from berth.actors.card.messages import CardEffect, SetPace
+from berth.actors.card.messages import CardEffect, JournalState, Resumed, SetPace
 from berth.actors.card.state import Settings
 from berth.actors.journal.messages import Happened, Record
 from berth.actors.node.inbox import (
@@ -165,6 +165,8 @@ _WORLD: dict[str, Callable[[Played, list[str]], object]] = {
     "blind": lambda card, words: card.later(float(words[0]), reading=False),
     "read": lambda card, _: card.read(),
     "restart": lambda card, _: card.restart(),
+    "suspend": lambda card, _: card.hear(Resumed(slept=Seconds(600.0))),
+    "journal": lambda card, words: card.hear(JournalState(writable=words == ["writable"])),
     "unreadable": lambda card, words: card.unread(Unknown(words[0])),
     "readable": lambda card, _: card.readable_again(),
     "unexplained": lambda card, words: setattr(card, "unexplained", MiB(int(words[0]))),

@@ -31,17 +31,18 @@ def wait_for(what: Callable[[], Any], within: float = WITHIN, why: str = "") -> 
 class Sampler(threading.Thread):
     """Looks at the claims of a card by itself, never asking berthd, and notes what overlaps."""
 
-    def __init__(self, folder: Path, total: int, card: int = 0) -> None:
+    def __init__(self, folder: Path, total: int, card: int = 0, every: float = 0.002) -> None:
         super().__init__(name="sampler", daemon=True)
         self._claims = folder / "claims" / str(card)
         self._total = total
+        self._every = every
         self._ended = threading.Event()
         self.samples = 0
         self.overdrawn: list[dict[int, int]] = []
 
     def run(self) -> None:
         """Sample until stopped."""
-        while not self._ended.wait(0.002):
+        while not self._ended.wait(self._every):
             claims = {}
             for path in self._claims.glob("[0-9]*"):
                 try:

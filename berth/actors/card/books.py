@@ -26,7 +26,7 @@ UNEXPLAINED_SLACK: Final = MiB(64)
 class Books(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of one card. `free` and `driver_free` can be negative, when it is overdrawn.
 
-    `settling`: a lease was released and no reading has shown its memory free yet.
+    `settling`: a lease was released and no reading has shown its memory free yet, stuck or not.
     """
 
     capacity: int
@@ -159,7 +159,7 @@ def close(card: Card, measured: Measured) -> Books:
         free=measured.capacity - taken_by_others - sum(counts.values()),
         driver_free=measured.reading.free - promised,
         squatter=_heaviest_squatter(card.settings, measured),
-        settling=any(isinstance(lease, Releasing) for lease in card.leases),
+        settling=any(isinstance(lease, Releasing | Stuck) for lease in card.leases),
     )
 
 

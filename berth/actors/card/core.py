@@ -240,7 +240,7 @@ def _settle(turn: Turn) -> None:
     """Bring the card to rest: grant, ask, let run on, tell."""
     halted = _halted(turn)
     if halted is not None:
-        _tell_all(turn, {waiter.request: (halted,) for waiter in turn.card.queue}, None)
+        _stand_still(turn, halted)
         return
     measured = turn.card.fresh(turn.now)
     if measured is None:
@@ -257,6 +257,14 @@ def _settle(turn: Turn) -> None:
     for lease, waiter in wanted.asks:
         drains.ask_to_finish(turn, lease, waiter)
     _tell_all(turn, wanted.blockers, close(turn.card, measured))
+
+
+def _stand_still(turn: Turn, halted: Blocker) -> None:
+    """Grant nothing and ask nobody. Whoever was asked for those who have all left runs on (Q3)."""
+    _tell_all(turn, {waiter.request: (halted,) for waiter in turn.card.queue}, None)
+    for lease in turn.card.leases:
+        if is_recallable(lease) and not turn.card.queue:
+            drains.recall(turn, lease, None)
 
 
 def _halted(turn: Turn) -> Blocker | None:

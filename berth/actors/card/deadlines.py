@@ -5,6 +5,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from berth.actors.card import drains, holders, sight
+from berth.actors.card.recovery import COME_BACK_WITHIN
 from berth.actors.card.state import FRESH_FOR, Waiter
 from berth.actors.card.turn import Turn
 from berth.actors.trees.messages import WakeHolder
@@ -89,15 +90,16 @@ def on_resumed(turn: Turn, slept: Seconds) -> None:
     for so long, whether the machine slept or not.
     """
     sight.on_unread(turn, Unmeasured(Unknown.STALE, "the machine was suspended"))
+    turn.card = replace(turn.card, awake_since=turn.now)
+    if turn.card.recovering_until is not None:
+        turn.card = replace(turn.card, recovering_until=after(turn.now, COME_BACK_WITHIN))
     for lease in turn.card.leases:
         match lease:
-            case Granted():
+            case Granted():  # until when its grant holds, its holder was told: that stays
                 turn.change(lease, replace(lease, wake_at=turn.hear_by()))
-            case Draining(phase=DrainPhase.ASKED):
-                turn.change(lease, replace(lease, deadline=turn.hear_by()))
             case Draining():
-                whole = Seconds(lease.deadline - lease.asked)
-                turn.change(lease, replace(lease, deadline=after(turn.now, whole)))
+                deadline = after(turn.now, drains.whole_time(lease))
+                turn.change(lease, replace(lease, deadline=deadline))
             case Keeping():
                 turn.change(lease, replace(lease, hear_by=turn.hear_by()))
             case Releasing():

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from berth.actors.card.messages import StopLease
 from berth.actors.card.state import Waiter
-from berth.actors.card.turn import Turn, next_order
+from berth.actors.card.turn import HEAR_WITHIN, Turn, next_order
 from berth.actors.trees.messages import EndTree, WakeHolder
 from berth.errors import Code
 from berth.lease import (
@@ -102,6 +102,31 @@ def wake(turn: Turn, lease: Draining) -> None:
     turn.change(lease, replace(lease, phase=DrainPhase.SILENT, deadline=deadline))
 
 
+def whole_time(lease: Draining) -> Seconds:
+    """Return how long the phase that a drain is in may take."""
+    terms = lease.terms
+    match lease.phase:
+        case DrainPhase.ASKED:
+            return HEAR_WITHIN
+        case DrainPhase.SILENT:
+            return _silence_allowed(lease)
+        case DrainPhase.HEARD:
+            within = terms.drain_wait + UNREADABLE_FOR + UNLOAD_WITHIN if terms.boundary else 0.0
+        case DrainPhase.BOUNDARY:
+            within = UNLOAD_WITHIN
+        case DrainPhase.ENDING:
+            within = 0.0
+        case _:
+            assert_never(lease.phase)
+    return Seconds(within + terms.grace + MARGIN)
+
+
+def _in_phase(turn: Turn, lease: Draining, phase: DrainPhase) -> Draining:
+    """Return the drain in a phase that begins now."""
+    lease = replace(lease, phase=phase)
+    return replace(lease, deadline=after(turn.now, whole_time(lease)))
+
+
 def _silence_allowed(lease: Draining) -> Seconds:
     """Return how long a holder that does not answer is left alone, from the order on (H6)."""
     own = lease.terms.drain_wait if lease.terms.boundary else lease.terms.grace
@@ -116,8 +141,7 @@ def end_tree(turn: Turn, lease: Draining) -> None:
         turn.change(lease, replace(lease, deadline=deadline))
         return
     turn.effects.append(EndTree(lease=lease.id, grace=lease.terms.grace))
-    deadline = after(turn.now, Seconds(lease.terms.grace + MARGIN))
-    turn.change(lease, replace(lease, phase=DrainPhase.ENDING, deadline=deadline))
+    turn.change(lease, _in_phase(turn, lease, DrainPhase.ENDING))
 
 
 def take_back(turn: Turn, lease: Granted) -> None:
@@ -176,19 +200,11 @@ def on_heard(turn: Turn, lease: Lease, in_flight: int | None) -> None:
     if isinstance(lease, Keeping):
         run_on(turn, lease)
     elif isinstance(lease, Draining) and lease.phase in {DrainPhase.ASKED, DrainPhase.SILENT}:
-        own = (
-            Seconds(lease.terms.drain_wait + UNREADABLE_FOR + UNLOAD_WITHIN)
-            if lease.terms.boundary
-            else Seconds(0.0)
-        )
-        deadline = after(turn.now, Seconds(own + lease.terms.grace + MARGIN))
-        turn.change(lease, replace(lease, phase=DrainPhase.HEARD, deadline=deadline))
+        turn.change(lease, _in_phase(turn, lease, DrainPhase.HEARD))
 
 
 def on_boundary(turn: Turn, lease: Lease) -> None:
     """Nothing is in flight and the holder is stopping: it cannot be told to run on any more."""
-    within = Seconds(UNLOAD_WITHIN + lease.terms.grace + MARGIN)
-    deadline = after(turn.now, within)
     if isinstance(lease, Keeping):
         draining = Draining(
             held=lease.held,
@@ -196,9 +212,9 @@ def on_boundary(turn: Turn, lease: Lease) -> None:
             wanted_by=None,
             asked=lease.asked,
             phase=DrainPhase.BOUNDARY,
-            deadline=deadline,
+            deadline=lease.hear_by,
             before=lease.before,
         )
-        turn.change(lease, draining)
+        turn.change(lease, _in_phase(turn, draining, DrainPhase.BOUNDARY))
     elif isinstance(lease, Draining) and lease.phase is not DrainPhase.ENDING:
-        turn.change(lease, replace(lease, phase=DrainPhase.BOUNDARY, deadline=deadline))
+        turn.change(lease, _in_phase(turn, lease, DrainPhase.BOUNDARY))

@@ -20,9 +20,14 @@ CONTESTED_SLACK: Final = MiB(64)
 
 
 def on_read(turn: Turn, event: CardRead) -> None:
-    """Take a reading: who uses what, and whose memory is back. An overtaken one says nothing."""
-    card = turn.card
-    if card.measured is not None and event.reading.taken < card.measured.reading.taken:
+    """Take a reading: who uses what, and whose memory is back.
+
+    One that was overtaken, or that was taken before the machine slept, says nothing.
+    """
+    card, taken = turn.card, event.reading.taken
+    if card.measured is not None and taken < card.measured.reading.taken:
+        return
+    if card.awake_since is not None and taken <= card.awake_since:
         return
     measured = measure(card, event.reading)
     if card.unread is not None:

@@ -105,6 +105,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     is granted until the holders of old came back, are gone, or this instant has passed; with
     `strangers_may_return` there may be some that nobody knows of, so it is waited for.
     `fast` and `wake` are what the probe was told of its pace.
+    `awake_since`: when the machine last woke from a suspend; readings from before say nothing.
     `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
     """
 
@@ -117,6 +118,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     queue: tuple[Waiter, ...] = ()
     recovering_until: Instant | None = None
     strangers_may_return: bool = False
+    awake_since: Instant | None = None
     journal_writable: bool = True
     closing: bool = False
     fast: bool = False
