@@ -182,3 +182,30 @@ def test_reading_that_a_release_overtook_is_still_covered() -> None:
     card.read()
     assert card.measured().unexplained == 600
     assert happened(card.said, "lease.contested") == []
+
+
+# --- contested ------------------------------------------------------------------------------------
+
+
+def test_what_one_reading_shows_beside_the_grants_is_not_contested() -> None:
+    """H5: rows and memory are two calls; who dies between them leaves nobody's memory."""
+    card = Played(total=1000)
+    card.runs("chat", 800)
+    card.unexplained = 800
+    glitch = card.look()
+    card.later(1.0, reading=False)
+    for _ in range(2):  # also when the same reading comes twice
+        card.hear(CardRead(reading=glitch))
+    card.unexplained = 0
+    card.later(4.0)
+    assert happened(card.said, "lease.contested") == []
+
+
+def test_what_two_readings_show_beside_the_grants_is_contested_once() -> None:
+    """H5: told once, with who it is."""
+    card = Played(total=1000)
+    card.runs("chat", 800)
+    card.uses("chrome", 500)
+    card.later(8.0)
+    (event,) = happened(card.said, "lease.contested")
+    assert event.why.startswith("chrome took")

@@ -11,7 +11,6 @@ chat runs 14000
 chrome uses 12000
 read
 - [stowaway.seen] chrome: 11.7 GiB, pid 900
-- [lease.contested] chat: chrome took 11.7 GiB, pid 900, beside its grant
 read
 late asks 1000 wait=2
 - [lease.queued] late: 1.0 GiB, interactive
@@ -19,6 +18,7 @@ late asks 1000 wait=2
 - chat is told: drain 1 (for late)
 - late waits, no. 1: chat was asked to finish; then 12.3 GiB is free and you fit
 after 3
+- [lease.contested] chat: chrome took 11.7 GiB, pid 900, beside its grant
 - [lease.refused] late: no room on gpu0 in 2s: chat was asked to finish
 - [lease.kept] chat: nobody waits any more
 - late is refused (wait_expired): no room on gpu0 in 2s: chat was asked to finish

@@ -125,7 +125,9 @@ class Node:
         assert self.daemon is not None
         assert self.daemon.poll() is None, f"berthd ended: {self.log_text()}"
         shown = self.try_status()
-        return shown is not None and all(c["reading_age_s"] is not None for c in shown["cards"])
+        return shown is not None and all(
+            c["reading_age_s"] is not None or c["state"] == "asleep" for c in shown["cards"]
+        )
 
     def kill(self) -> None:
         """SIGKILL berthd."""

@@ -112,12 +112,20 @@ def _shown(row: GpuProcess) -> str:
 
 
 def _look_for_contest(turn: Turn, measured: Measured) -> None:
-    """Tell, once, when something loaded beside a grant and the card is overdrawn (H5)."""
+    """Tell, once, when something loaded beside a grant and the card is overdrawn (H5).
+
+    Two readings in a row must show it. Rows and memory are two calls into the driver: what is taken
+    between them, or left by a process that has just died, looks like nobody's for one reading.
+    """
     books = close(turn.card, measured)
     living = [lease for lease in turn.card.leases if not isinstance(lease, Releasing | Stuck)]
     if books.free >= -CONTESTED_SLACK or not living:
-        if turn.card.contested:
-            turn.card = replace(turn.card, contested=frozenset())
+        if turn.card.contested or turn.card.overdrawn is not None:
+            turn.card = replace(turn.card, contested=frozenset(), overdrawn=None)
+        return
+    if turn.card.overdrawn is None:
+        turn.card = replace(turn.card, overdrawn=measured.reading.taken)
+    if turn.card.overdrawn == measured.reading.taken:
         return
     lease = living[-1]
     if lease.id in turn.card.contested:

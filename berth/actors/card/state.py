@@ -104,6 +104,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     stand in order of grant, `queue` in order of turn. `recovering_until`: after a restart nothing
     is granted until the holders of old came back, are gone, or this instant has passed; with
     `strangers_may_return` there may be some that nobody knows of, so it is waited for.
+    `overdrawn` is the first of the readings in a row that show more than the books know of.
     `fast` and `wake` are what the probe was told of its pace.
     `awake_since`: when the machine last woke from a suspend; readings from before say nothing.
     `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
@@ -123,6 +124,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     closing: bool = False
     fast: bool = False
     wake: bool = False
+    overdrawn: Instant | None = None
     contested: frozenset[LeaseId] = frozenset()
     strangers: Mapping[ProcessId, str] = msgspec.field(default_factory=dict)
     hand_offs: HandOffs = HandOffs()
