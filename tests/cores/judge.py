@@ -2,7 +2,7 @@
 
 from berth.actors.card.messages import CardEffect
 from berth.actors.card.state import Card
-from berth.actors.journal.messages import Record
+from berth.actors.journal.messages import Happened, Record
 from berth.actors.node.inbox import OrderGiven, RequestGranted
 from berth.ids import LeaseId
 from berth.lease import Draining, Granted, Order
@@ -36,7 +36,7 @@ class Judge:
         """Return what is wrong with what the card has just decided, empty when nothing is."""
         before, self.before = self.before, card
         self._note_what_is_nobodys(card)
-        troubles = [self._freed(before, card)]
+        troubles = [self._freed(before, card, _reclaimed(effects))]
         for effect in effects:
             for rider in effect.then if isinstance(effect, Record) else (effect,):
                 if isinstance(rider, RequestGranted):
@@ -64,9 +64,11 @@ class Judge:
             trouble = trouble or order_of_queue_trouble(card, grant.lease, arrived)
         return trouble and f"{grant.lease} is granted, but {trouble}"
 
-    def _freed(self, before: Card, card: Card) -> str:
+    def _freed(self, before: Card, card: Card, reclaimed: set[LeaseId]) -> str:
         for lease in before.leases:
-            if card.lease(lease.id) is not None or isinstance(lease, Granted):
+            if card.lease(lease.id) is not None or lease.id in reclaimed:
+                continue
+            if isinstance(lease, Granted):
                 continue  # a grant that could not be written never was
             if card.measured is None:
                 return f"{lease.id} is freed without a reading"
@@ -75,6 +77,13 @@ class Judge:
             if trouble:
                 return f"{lease.id} is freed, but {trouble}"
         return ""
+
+
+def _reclaimed(effects: tuple[CardEffect, ...]) -> set[LeaseId]:
+    """Return what a person has given up: what the card still shows of it stays taken (H4)."""
+    records = [effect for effect in effects if isinstance(effect, Record)]
+    told = [one for record in records for one in record.entries if isinstance(one, Happened)]
+    return {one.lease for one in told if one.kind == "lease.reclaimed" and one.lease is not None}
 
 
 def _asked(before: Card, card: Card, lease: LeaseId, now: Instant) -> str:

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 from msgspec.structs import replace
 
 from berth.actors.card.books import close
-from berth.actors.card.messages import CardEffect, CardRead, HolderWord, JournalState, Resumed
+from berth.actors.card.messages import CardEffect, CardRead, HolderWord, JournalState, Resumed, Tick
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import CallFailed, OrderGiven, RequestGranted, RequestRefused
 from berth.errors import Code
@@ -188,6 +188,7 @@ class CardMachine(RuleBasedStateMachine):
         for lease in card.leases:
             time = whole_time(lease)
             assert ends_at(lease) == (None if time is None else pytest.approx(now + time))
+        self.card.hear(Tick())
 
     @rule()
     def unreadable(self) -> None:
