@@ -43,3 +43,8 @@ def report_ratio(name: str, ours: Timings, other: Timings, against: str, goal: s
     """Print how many times a named alternative takes, in the same run."""
     ratio = ours.median / other.median
     print(f"{name:<34} {ratio:.1f} x {against}   goal: {goal}", flush=True)
+
+
+def report_figure(name: str, figure: str, goal: str) -> None:
+    """Print any other figure beside its goal."""
+    print(f"{name:<34} {figure}   goal: {goal}", flush=True)
