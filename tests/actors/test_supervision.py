@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from berth.actors.base import BerthActor
+from berth.actors.card import core as card_core
+from berth.actors.node import requests
 from berth.client import Client
 from berth.daemon import Daemon, DaemonOptions
 from berth.errors import BerthError
 from berth.probes.simulated import simulated_cards
+from tests.system.raw import Raw
 
 WITHIN = 20.0
 
@@ -96,6 +99,53 @@ def test_card_that_crashes_four_times_is_closed_and_the_node_goes_on(daemon: Dae
         wait_for(partial(lambda old: slot.ref is not old, before))
     shown = wait_for(lambda: status(daemon))
     assert shown["cards"] == []
+
+
+def test_request_that_kills_its_card_twice_is_set_aside_and_its_client_told(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3.7: a bug that one request meets costs that request, not the card; others are served."""
+    _fail_on_poison(monkeypatch, card_core, "_on_seek", lambda _, event: event.terms.name)
+    with Raw(daemon.options.socket) as line:
+        refused = line.call("lease.request", name="poison", key="k1", needs_mib=10)
+        assert refused["error"]["code"] == "internal"
+        assert "twice" in refused["error"]["message"]
+        assert line.call("lease.request", name="good", key="k2", needs_mib=10)["ok"]
+    assert len(list((daemon.options.state / "crashes").glob("crash-card*"))) == 2
+    assert wait_for(lambda: status(daemon))["leases"][0]["name"] == "good"
+
+
+def test_request_that_kills_the_node_twice_is_set_aside_when_it_comes_again(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3.7: its client asks again, as `berth run` does; the third time it is told why."""
+    _fail_on_poison(monkeypatch, requests, "on_ask", lambda _, __, wanted: wanted.terms.name)
+    slot = daemon.roles["node"].slot
+    for _ in range(2):
+        before = slot.ref
+        with Raw(daemon.options.socket) as line:
+            line.send("lease.request", name="poison", key="k1", needs_mib=10)
+            wait_for(partial(lambda old: slot.ref is not old, before))
+        wait_for(lambda: card_is_ok(daemon))
+    with Raw(daemon.options.socket) as line:
+        refused = line.call("lease.request", name="poison", key="k1", needs_mib=10)
+        assert refused["error"]["code"] == "internal"
+        assert "twice" in refused["error"]["message"]
+        assert line.call("lease.request", name="good", key="k2", needs_mib=10)["ok"]
+
+
+def _fail_on_poison(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, whose: Callable[..., str]
+) -> None:
+    """Have a function of a core fail, as by a bug, for whoever is called `poison`."""
+    real = getattr(module, name)
+
+    def fail(*event: Any) -> Any:
+        if whose(*event) == "poison":
+            raise ZeroDivisionError("a bug, met by one request")
+        return real(*event)
+
+    monkeypatch.setattr(module, name, fail)
 
 
 def test_journal_that_crashes_ends_berthd(daemon: Daemon) -> None:

@@ -1,8 +1,10 @@
 """The whole broker in simulated worlds: whatever befalls them, nobody loses work."""
 
+import random
+
 import pytest
 
-from tests.sim.scenario import play
+from tests.sim.scenario import Scenario, play
 
 SEEDS = range(24)
 STEPS = 12000
@@ -20,3 +22,15 @@ def test_same_seed_plays_the_same_world() -> None:
     one, other = play(3, 4000), play(3, 4000)
     assert list(one.story) == list(other.story)
     assert one.steps == other.steps
+
+
+def test_clock_on_the_wall_changes_nothing_but_what_people_read() -> None:
+    """S8: set forward, set back, by years, at every single event: not one decision is another."""
+    steady, jumping = Scenario(5), Scenario(5)
+    wall = random.Random(1)
+    jumping.world.wall = lambda: wall.uniform(0.0, 4e9)
+    for scenario in (steady, jumping):
+        scenario.play(6000)
+    assert list(jumping.world.story) == list(steady.world.story)
+    assert jumping.world.steps == steady.world.steps
+    assert jumping.world.disk.leases == steady.world.disk.leases

@@ -154,6 +154,7 @@ class World:
         self.contested: set[str] = set()
         self.slept = 0.0
         self.wall_ahead = 0.0
+        self.wall: Callable[[], float] = lambda: self.now + self.wall_ahead
         self._slept_before = 0.0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0

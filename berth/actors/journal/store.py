@@ -4,6 +4,7 @@ A transaction that is committed survives a `kill -9` of berthd. It is not forced
 (`synchronous=NORMAL`): after a power failure no engine runs either, and the file is still whole.
 """
 
+import logging
 import sqlite3
 import time
 from contextlib import suppress
@@ -26,6 +27,8 @@ from berth.actors.journal.records import Clocks, decode_lease, encode_lease
 from berth.lease import Lease, with_held
 from berth.units import Instant, MiB, Seconds
 from berth.wire import EventMessage
+
+log = logging.getLogger(__name__)
 
 KEEP_FOR: Final = Seconds(30 * 86400)
 KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
@@ -61,7 +64,8 @@ class Store:
     """The journal's file, open. Used by one thread.
 
     A file that cannot be read (damaged, or of a newer Berth) is set aside under another name, which
-    `set_aside` tells; nothing of it is dropped. `fresh`: there was none.
+    `set_aside` tells; nothing of it is dropped. `fresh`: there was none. A file that is taken away
+    while it is open is put back with the next write: what is open is all there is of it.
 
     Raises:
         OSError, sqlite3.Error: no journal can be made there at all.
@@ -69,6 +73,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = path
         self.set_aside = ""
         try:
             self._open(path)
@@ -100,6 +105,8 @@ class Store:
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
         self._last_number = int(self._meta("last_number", "0"))
+        self._opened = _files(path)
+        self._is_open = True
 
     def _has_schema(self) -> bool:
         found = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
@@ -109,6 +116,42 @@ class Store:
         """Close the file."""
         self._db.close()
 
+    # --- a file that is taken away ------------------------------------------------------------
+
+    def _keep_in_place(self) -> None:
+        """See to it that what is written now will be found by the next berthd.
+
+        Raises:
+            sqlite3.Error: it would not be.
+        """
+        found = _files(self._path)
+        opened, self._opened = self._opened, found
+        taken_away = any(was not in {None, now} for was, now in zip(opened, found, strict=True))
+        if self._is_open and not taken_away:
+            return
+        self._opened = opened
+        try:
+            self._put_back()
+        except OSError as error:
+            raise sqlite3.OperationalError(f"{self._path} is gone: {error}") from error
+        log.warning("%s was taken away, and is put back", self._path)
+
+    def _put_back(self) -> None:
+        """Write what is open to a file of the name that it had. What took its place is set aside.
+
+        A file is closed before the next of its name is opened: SQLite removes the log by its name.
+        """
+        if self._is_open:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside = self._path.with_name(f"{self._path.name}.new")
+            beside.unlink(missing_ok=True)
+            self._db.execute("VACUUM INTO ?", (str(beside),))
+            self._is_open = False
+            self._db.close()
+            _put_aside(self._path)
+            beside.rename(self._path)
+        self._open(self._path)
+
     # --- writing ----------------------------------------------------------------------------
 
     def write(self, batch: Batch) -> None:
@@ -117,6 +160,7 @@ class Store:
         Raises:
             sqlite3.Error: the disk is full, the file is damaged, or the like.
         """
+        self._keep_in_place()
         now = time.time()
         number = max((_number(event) for event in batch.events), default=0)
         try:
@@ -256,6 +300,19 @@ def clocks_now() -> Clocks:
     return Clocks(
         monotonic=time.monotonic(), boot=time.clock_gettime(time.CLOCK_BOOTTIME), wall=time.time()
     )
+
+
+def _files(path: Path) -> tuple[tuple[int, int] | None, ...]:
+    """Return which files have the journal's name and its log's, None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for suffix in ("", "-wal"):
+        try:
+            stat = path.with_name(path.name + suffix).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            found.append(None)
+        else:
+            found.append((stat.st_dev, stat.st_ino))
+    return tuple(found)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
