@@ -4,6 +4,7 @@ Nothing is imported before it is needed: a driver worker is spawned from this mo
 stay small.
 """
 
+import os
 import sys
 
 
@@ -11,7 +12,21 @@ def main() -> None:
     """Run the command line and exit with its status."""
     from berth.cli.app import run_cli  # noqa: PLC0415 -- see above
 
-    sys.exit(run_cli(sys.argv[1:]))
+    status = run_cli(sys.argv[1:])
+    _leave_hung_children(status)
+    sys.exit(status)
+
+
+def _leave_hung_children(status: int) -> None:
+    """End at once if a child is left that nothing ends: it hangs in a driver's call.
+
+    multiprocessing would wait for it at the exit, for ever.
+    """
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.active_children():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

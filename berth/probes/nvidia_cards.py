@@ -110,14 +110,17 @@ def _tell_cards(pipe: "Connection[FoundCards, None]", proc: Path, sys: Path) -> 
 def ask_driver(proc: Path = PROC, sys: Path = SYS) -> FoundCards:
     """Return the cards of this machine. May hang, as every call into a driver may.
 
-    A card that sleeps is not woken: the kernel's own files name it.
+    A card that sleeps is not woken: the kernel's own files name it. Only one whose UUID they do not
+    know yet (nobody has opened it since the driver was loaded) is, this once: leases go by it, and
+    would be lost when it is known later.
     """
     from berth.probes import nvml  # noqa: PLC0415 -- 19 ms, only where the driver is asked
 
     present = _on_the_bus(sys)
     driven = [card for card in present if card.driver == _DRIVER]
-    if driven and all(sleeps(card.address, sys) for card in driven):
-        named = [_sleeping(index, card, proc) for index, card in enumerate(driven)]
+    asleep = [_sleeping(index, card, proc, sys) for index, card in enumerate(driven)]
+    named = [card for card in asleep if card is not None]
+    if named and len(named) == len(driven):
         return _found(named, present, proc, sys)
     try:
         nvml.open_session(proc)
@@ -142,8 +145,9 @@ def _card_at(
     """Ask for the card of that index; `beside` is what sysfs shows in its place."""
     from berth.probes import nvml  # noqa: PLC0415 -- as above
 
-    if beside is not None and sleeps(beside.address, sys):
-        return _sleeping(index, beside, proc)
+    asleep = None if beside is None else _sleeping(index, beside, proc, sys)
+    if asleep is not None:
+        return asleep
     pci = "" if beside is None else beside.address
     identity = CardIdentity(name=card_name(index), index=index, pci=pci)
     try:
@@ -158,8 +162,13 @@ def _card_at(
     return identity if slices is None else RefusedCard(identity, split_card(slices))
 
 
-def _sleeping(index: int, card: _PciCard, proc: Path) -> CardIdentity:
-    """Name a card from the driver's files, which do not wake it. An unknown UUID has `?` in it."""
+def _sleeping(index: int, card: _PciCard, proc: Path, sys: Path) -> CardIdentity | None:
+    """Name a sleeping card from the driver's files, which do not wake it.
+
+    None when it is awake, or its UUID is not known: that has `?` in it then.
+    """
+    if not sleeps(card.address, sys):
+        return None
     facts: dict[str, str] = {}
     try:
         text = (proc / "driver/nvidia/gpus" / card.address / "information").read_text()
@@ -169,10 +178,12 @@ def _sleeping(index: int, card: _PciCard, proc: Path) -> CardIdentity:
         name, _, value = line.partition(":")
         facts[name.strip()] = value.strip()
     uuid = facts.get("GPU UUID", "")
+    if not uuid or "?" in uuid:
+        return None
     return CardIdentity(
         name=card_name(index),
         index=index,
-        uuid="" if "?" in uuid else uuid,
+        uuid=uuid,
         pci=card.address,
         product=facts.get("Model", ""),
     )

@@ -15,6 +15,8 @@ from berth.units import Instant
 SYS: Final = Path("/sys")
 QUIET_FOR: Final = 20.0
 """Seconds without a process after which a card is let go."""
+LONGEST_QUIET: Final = 1800.0
+"""The same for a card that does not fall asleep though it is let go: it doubles up to this."""
 LEFT_ALONE: Final = 20.0
 """Seconds that it is then given to fall asleep; still awake, it is read again."""
 
@@ -56,20 +58,25 @@ class Rest:
         self._sys = sys
         self._may = bool(pci) and may_sleep(pci, proc)
         self._quiet_since: Instant | None = None
+        self._quiet_for = QUIET_FOR
 
     def at(self, now: Instant) -> Unmeasured | None:
         """Return why the card must not be touched now, None when it may be read."""
         if self._pci and sleeps(self._pci, self._sys):
+            self._quiet_since, self._quiet_for = None, QUIET_FOR
             return ASLEEP
-        if self._quiet_since is None or now - self._quiet_since < QUIET_FOR:
+        if self._quiet_since is None or now - self._quiet_since < self._quiet_for:
             return None
-        if now - self._quiet_since < QUIET_FOR + LEFT_ALONE:
+        if now - self._quiet_since < self._quiet_for + LEFT_ALONE:
             return LET_GO
-        self._quiet_since = None
+        # Something else keeps it awake: a screen, another tool.
+        self._quiet_since, self._quiet_for = None, min(self._quiet_for * 2, LONGEST_QUIET)
         return None
 
     def saw(self, now: Instant, *, processes: int) -> None:
         """Note how many processes a reading has shown."""
+        if processes:
+            self._quiet_for = QUIET_FOR
         if not self._may or processes:
             self._quiet_since = None
         elif self._quiet_since is None:

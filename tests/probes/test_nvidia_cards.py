@@ -152,10 +152,21 @@ def test_sleeping_laptop_is_named_without_the_driver(
         uuid,
         "NVIDIA GeForce RTX 4070 Laptop GPU",
     )
-    machine.write(files, _INFORMATION.format(uuid="GPU-????????-????-????-????-????????????"))
-    (card,) = ask(machine).cards
-    assert (card.identity.uuid, card.identity.key) == ("", address(0))
     assert driver.calls() == 0
+
+
+@pytest.mark.parametrize("known", ["GPU-????????-????-????-????-????????????", ""])
+def test_sleeping_card_without_a_known_uuid_is_woken_once(
+    install: Install, machine: FakeMachine, known: str
+) -> None:
+    """M1: leases go by the UUID; under its address they would be lost at the next start."""
+    install(StubCard(uuid="GPU-real"))
+    machine.card(address(0), status="suspended")
+    if known:
+        files = f"proc/driver/nvidia/gpus/{address(0)}/information"
+        machine.write(files, _INFORMATION.format(uuid=known))
+    (card,) = ask(machine).cards
+    assert card.identity.key == "GPU-real"
 
 
 def test_sleeping_card_beside_one_that_is_awake_is_not_woken(
@@ -164,6 +175,8 @@ def test_sleeping_card_beside_one_that_is_awake_is_not_woken(
     """A machine may have an external card beside the laptop's own."""
     driver = install(StubCard(), StubCard())
     machine.card(address(0), status="suspended")
+    files = f"proc/driver/nvidia/gpus/{address(0)}/information"
+    machine.write(files, _INFORMATION.format(uuid="GPU-sleeps"))
     machine.card(address(1))
     found = ask(machine)
     assert [card.identity.name for card in found.cards] == ["gpu0", "gpu1"]

@@ -87,6 +87,29 @@ def test_unused_card_is_let_go_so_that_it_can_sleep(
     as_reading(source.read())
 
 
+def test_card_that_something_else_keeps_awake_is_let_go_ever_more_rarely(
+    install: Install, watch: Watch, machine: FakeMachine, clock: ManualClock
+) -> None:
+    """A screen on it keeps it awake: half the time unread, for nothing, would be worse."""
+    machine.power_saving(address(0), "Enabled (fine-grained)")
+    machine.card(address(0))
+    install(StubCard())
+    source = watch()
+    unread = []
+    for _ in range(1000):
+        if asleep(source.read()):
+            unread.append(clock.now - 1000)
+        clock.later(2.0)
+    assert len(unread) < 0.1 * 1000
+    last = unread[-1]
+    machine.card(address(0), status="suspended")
+    assert asleep(source.read())
+    machine.card(address(0))
+    as_reading(source.read())
+    clock.later(QUIET_FOR)
+    assert asleep(source.read()), f"once it slept it is given its chance again ({last})"
+
+
 def test_used_card_is_never_let_go(
     install: Install, watch: Watch, machine: FakeMachine, clock: ManualClock
 ) -> None:
