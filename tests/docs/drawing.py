@@ -1,8 +1,14 @@
 """Pages that are drawn from the code: `pytest tests/docs --redraw` writes them anew."""
 
 import ast
+import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
+import msgspec
+
+from berth import views, wire
 from berth.actors.topology import MAY_TELL
 from berth.lease import EDGES
 
@@ -60,4 +66,69 @@ def _classes(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-PAGES = {"lease-states.md": lease_states, "messages.md": messages}
+def shapes() -> str:
+    """Return docs/shapes.md: every field that crosses the socket, with its type and default."""
+    lines = ["# Shapes of the protocol\n", _DRAWN]
+    lines.append(
+        "What the [protocol](protocol.md) is made of. A field with a default may be left away."
+    )
+    lines.append("\n# Ops")
+    for op in get_args(wire.AnyOp):
+        lines += _shape(op, f"`{op.__struct_config__.tag}`")
+    lines.append("\n# What berthd says")
+    for said in (wire.Answer, wire.ErrorBody, wire.OrderMessage, wire.EventMessage):
+        lines += _shape(said, said.__name__)
+    lines.append("\n# Status")
+    for view in _views():
+        lines += _shape(view, view.__name__)
+    return "\n".join(lines) + "\n"
+
+
+def _views() -> Iterator[type[msgspec.Struct]]:
+    for found in vars(views).values():
+        if isinstance(found, type) and issubclass(found, msgspec.Struct):
+            yield found
+
+
+def _shape(struct: type[msgspec.Struct], title: str) -> list[str]:
+    """Return one struct as a table."""
+    doc = " ".join((struct.__doc__ or "").split())
+    lines = [f"\n## {title}\n", f"{doc}\n", "| field | type | default |", "|---|---|---|"]
+    hints = get_type_hints(struct, include_extras=True)
+    rows = [
+        f"| `{field.encode_name}` | {_kind(hints[field.name])} | {_default(field)} |"
+        for field in msgspec.structs.fields(struct)
+    ]
+    return lines + rows
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.default is not msgspec.NODEFAULT:
+        return f"`{msgspec.json.encode(field.default).decode()}`"
+    if field.default_factory is not msgspec.NODEFAULT:
+        return f"`{msgspec.json.encode(field.default_factory()).decode()}`"
+    return ""
+
+
+_WORDS = {str: "text", int: "integer", float: "number", bool: "true, false", type(None): "null"}
+
+
+def _kind(hint: Any) -> str:
+    """Return a type as JSON knows it."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return "any"
+    if hint in _WORDS:
+        return _WORDS[hint]
+    if hasattr(hint, "__metadata__"):
+        return _kind(hint.__origin__)
+    if origin is types.UnionType:
+        return " or ".join(_kind(one) for one in inside)
+    if origin in {list, tuple}:
+        return f"list of {_kind(inside[0])}"
+    if origin is dict:
+        return "object"
+    return str(hint.__name__)
+
+
+PAGES = {"lease-states.md": lease_states, "messages.md": messages, "shapes.md": shapes}
