@@ -52,6 +52,8 @@ def known_cards(cards: Sequence[CardIdentity]) -> str:
 
 def no_card(text: str) -> str:
     """Return the sentence for a card that is not there."""
+    if text.strip().upper().startswith("MIG-"):
+        return f"{text} is a MIG instance, and those cannot be leased; name a whole card"
     return f"no card {text} on this node"
 
 

@@ -232,7 +232,14 @@ class Daemon:
     ) -> "pykka.ActorRef[CardActor]":
         identity = spec.identity
         ref = CardActor.start(
-            card=restored(identity, self.options.settings, kept, now()),
+            card=restored(
+                identity,
+                self.options.settings,
+                kept,
+                now(),
+                cards=tuple(one.identity for one in self.options.cards),
+                again=incarnation > 0,
+            ),
             node=self.node,
             journal=self.journal,
             probe=self.probes[identity.name],
@@ -264,8 +271,9 @@ class Daemon:
 
     def _start_node(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[NodeActor]":
         if incarnation:
-            for card in self.cards.values():
-                card.tell(ForgetWaiters())
+            for spec in self.options.cards:
+                leases = kept.leases.get(spec.identity.key, ())
+                self.cards[spec.identity.name].tell(ForgetWaiters(kept=leases))
         cards = tuple(spec.identity for spec in self.options.cards)
         node = Node(
             name=sockets.gethostname(),

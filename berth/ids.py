@@ -39,6 +39,11 @@ def lease_of(request: RequestId) -> LeaseId:
     return LeaseId("L" + request.removeprefix("r"))
 
 
+def number_of(request: RequestId) -> int:
+    """Return a request's number: the node gives them in the order of asking."""
+    return int(request.removeprefix("r"))
+
+
 def request_of(lease: LeaseId) -> RequestId:
     """Return the request that `lease` was granted to."""
     return RequestId("r" + lease.removeprefix("L"))

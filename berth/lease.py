@@ -46,6 +46,9 @@ class WholeCard(msgspec.Struct, frozen=True):
     """An ask for all that a card can hand out."""
 
 
+START_WITHIN: Final = Seconds(30.0)
+"""How long a granted command may take to be started before the grant is taken back (S6)."""
+
 WHOLE_CARD: Final = WholeCard()
 Ask: TypeAlias = MiB | WholeCard
 
@@ -107,10 +110,11 @@ class DrainPhase(StrEnum):
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What every lease carries from state to state.
 
-    `holder` is the process that asked (None: a person's hold), `members` its tree as last seen,
-    `scope` the systemd scope its command runs in, `granted` when its turn began, `unexplained`
-    what nobody explained on the card just then, `attempt` the number of the last order, `until`
-    when a hold ends by itself.
+    `cards` are its cards in the order named, and for several `keys` what they are known by over a
+    reboot. `holder` is the process that asked (None: a person's hold), `members` its tree as last
+    seen, `scope` the systemd scope its command runs in, `granted` when its turn began,
+    `unexplained` what nobody explained on the card just then, `attempt` the number of the last
+    order, `until` when a hold ends by itself.
     """
 
     id: LeaseId
@@ -119,6 +123,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     holder: ProcessId | None
     granted: Instant
     cards: tuple[CardName, ...] = ()
+    keys: tuple[str, ...] = ()
     unexplained: MiB = MiB(0)
     attempt: Attempt = Attempt(0)
     members: frozenset[ProcessId] = frozenset()

@@ -29,6 +29,8 @@ class How(StrEnum):
     OUTRANKS = "outranks"
     FIRST_IN_LINE = "first_in_line"
     SAME_NAME = "same_name"
+    OTHER_CARDS = "other_cards"
+    JUGGLE = "juggle"
     STOWAWAY = "stowaway"
     UNEXPLAINED = "unexplained"
     UNMEASURED = "unmeasured"
@@ -185,6 +187,12 @@ def _clause(blocker: Blocker) -> str:
             return f"{who} comes first"
         case How.SAME_NAME:
             return f"{who} is still there, and the name is one lease at a time"
+        case How.OTHER_CARDS:
+            return f"there is room here; it waits for room on {who} too"
+        case How.JUGGLE:
+            return (
+                f"{who} keeps its turn{left}, for the two took the card from each other too often"
+            )
         case How.STOWAWAY:
             return f"{who} uses {holds} without a lease"
         case How.UNEXPLAINED:

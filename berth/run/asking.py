@@ -74,7 +74,9 @@ def on_given(steps: Steps, event: LeaseGiven) -> None:
     waited = since(phase.since, steps.now)
     if phase.why:
         steps.say("granted", f"granted after {show_duration(waited)}; starting", lease=event.lease)
-    steps.run = replace(steps.run, phase=Running(lease=event.lease, started=steps.now))
+    cards = tuple(card.name for card in event.cards)
+    phase_now = Running(lease=event.lease, started=steps.now)
+    steps.run = replace(steps.run, phase=phase_now, cards=cards)
     environment = {"BERTH_RUN": steps.run.options.mark, **_shown_cards(steps.run.options, event)}
     steps.do(StartChild(lease=event.lease, environment=environment))
 

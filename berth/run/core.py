@@ -180,6 +180,7 @@ def attach(steps: Steps) -> None:
         steps.do(
             SendAttach(
                 lease=phase.lease,
+                cards=steps.run.cards,
                 state="draining" if draining else _work_state(steps.run, phase),
                 attempt=phase.attempt,
                 scope=phase.scope,
@@ -190,6 +191,7 @@ def attach(steps: Steps) -> None:
         steps.do(
             SendAttach(
                 lease=phase.lease,
+                cards=steps.run.cards,
                 state="draining" if phase.killed or phase.kill_at is not None else "running",
                 attempt=phase.attempt,
                 scope=phase.scope,

@@ -199,9 +199,10 @@ class SendRelease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SendAttach(msgspec.Struct, frozen=True, kw_only=True):
-    """Come back with the lease, None where the command ran without one."""
+    """Come back with the lease, None where the command ran without one, on the cards granted."""
 
     lease: str | None
+    cards: tuple[str, ...]
     state: str
     attempt: int
     scope: str | None

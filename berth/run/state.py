@@ -134,11 +134,15 @@ Phase: TypeAlias = Asking | Running | Leftovers | Leaving | Over
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `away_since`: when berthd was last lost, None while it is there."""
+    """One run. `away_since`: when berthd was last lost, None while it is there.
+
+    `cards` are those granted, by name, in the order named.
+    """
 
     options: RunOptions
     phase: Phase
     away_since: Instant | None
+    cards: tuple[str, ...] = ()
     signalled_by_berth: bool = False
 
 

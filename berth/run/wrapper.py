@@ -227,6 +227,7 @@ class _Wrapper:
         terms = {name: value for name, value in self._plan.terms.items() if name != "waited_s"}
         attach = {
             **terms,
+            "cards": list(effect.cards) or terms["cards"],
             "lease": effect.lease,
             "state": effect.state,
             "attempt": effect.attempt,

@@ -133,6 +133,7 @@ class Played:
         self.numbers += 1
         waited = Seconds(terms.pop("waited", 0.0))
         behind = terms.pop("behind", "")
+        others = tuple(CardName(card) for card in terms.pop("others", ()))
         priority = Priority[terms.pop("priority", "interactive").upper()]
         defaults: dict[str, Any] = {
             "boundary": True,
@@ -154,8 +155,8 @@ class Played:
                 terms=engine.terms,
                 ask=engine.ask,
                 holder=None if is_hold else engine.process,
-                cards=(self.card.name,),
-                waited=waited,
+                cards=(self.card.name, *others),
+                arrived=Instant(self.now - waited),
                 behind=behind,
             )
         )
@@ -263,6 +264,7 @@ class Played:
             ask=engine.ask,
             holder=engine.process,
             cards=(self.card.name,),
+            keys=(),
             state=state,
             attempt=engine.attempt,
             members=frozenset(),

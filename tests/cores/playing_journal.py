@@ -126,7 +126,7 @@ def granted(number: int = 1) -> RequestGranted:
     return RequestGranted(
         request=RequestId(f"r{number}"),
         lease=LeaseId(f"L{number}"),
-        card=CardIdentity(name=CardName("gpu0"), index=0),
+        cards=(CardIdentity(name=CardName("gpu0"), index=0),),
     )
 
 

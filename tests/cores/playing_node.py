@@ -18,6 +18,9 @@ from berth.actors.node.inbox import (
     RequestGranted,
     RequestRefused,
     RequestStands,
+    ShareAccepted,
+    ShareStands,
+    Stand,
 )
 from berth.actors.node.messages import (
     AskLease,
@@ -116,7 +119,7 @@ class PlayedNode:
     def grants(self, request: RequestId, card: CardIdentity = GPU0) -> LeaseId:
         """Let a card grant a request; return the lease."""
         lease = lease_of(request)
-        self.hear(RequestGranted(request=request, lease=lease, card=card))
+        self.hear(RequestGranted(request=request, lease=lease, cards=(card,)))
         return lease
 
     def holds(self, client: str, name: str = "chat", **changes: Any) -> LeaseId:
@@ -128,15 +131,34 @@ class PlayedNode:
         message = "it was in somebody's way"
         self.hear(RequestRefused(request=request, code=code, message=message, waited_out=True))
 
-    def ends(self, lease: LeaseId) -> None:
+    def ends(self, lease: LeaseId, card: str = "gpu0") -> None:
         """Let a lease leave its card's books."""
-        self.hear(LeaseEnded(lease=lease, card=CardName("gpu0")))
+        self.hear(LeaseEnded(lease=lease, card=CardName(card)))
 
-    def orders(self, lease: LeaseId, order: Order = Order.DRAIN, attempt: int = 1) -> None:
+    def share(self, request: RequestId, card: str, stand: Stand) -> None:
+        """Let a card tell how it stands to its share of a request."""
+        self.hear(ShareStands(request=request, card=CardName(card), stand=stand))
+
+    def accepts(self, request: RequestId, card: str, round_: int = 1) -> None:
+        """Let a card keep its share free."""
+        self.hear(
+            ShareAccepted(
+                request=request,
+                card=CardName(card),
+                round=round_,
+                unexplained=MiB(0),
+                avoided=False,
+            )
+        )
+
+    def orders(
+        self, lease: LeaseId, order: Order = Order.DRAIN, attempt: int = 1, card: str = "gpu0"
+    ) -> None:
         """Let a card give the holder of a lease an order."""
         self.hear(
             OrderGiven(
                 lease=lease,
+                card=CardName(card),
                 order=order,
                 attempt=Attempt(attempt),
                 grace=Seconds(10.0),

@@ -156,13 +156,16 @@ def _unanswered_trouble(lease: Starting | Running, now: Instant) -> str:
 
 
 def order_of_queue_trouble(card: Card, granted: LeaseId, arrived: Instant) -> str:
-    """Return who was passed over that wanted no more and stood before it, or nothing (Q2)."""
+    """Return who was passed over that wanted no more and stood before it, or nothing (Q2).
+
+    One that waits for several cards may be passed here by whatever it still fits beside (Q7).
+    """
     lease = card.lease(granted)
     if lease is None:
         return ""
     for waiter in card.queue:
         ahead = (-waiter.terms.priority, waiter.arrived) < (-lease.terms.priority, arrived)
-        if ahead and not waiter.behind and _wants_no_more(waiter, lease):
+        if ahead and not waiter.behind and not waiter.shared and _wants_no_more(waiter, lease):
             return f"{waiter.terms.name} was passed over"
     return ""
 

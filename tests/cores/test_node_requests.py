@@ -30,7 +30,8 @@ def test_request_is_numbered_told_and_sent_to_its_card() -> None:
     assert fields(first) == {"request": "r1", "state": "queued", "name": "chat"}
     (seek,) = node.heard(SeekLease)
     assert (seek.request, seek.ask, seek.holder) == ("r1", 14000, node.process("me"))
-    assert (seek.cards, seek.waited, seek.behind, seek.again) == (("gpu0",), 7.0, "", False)
+    assert (seek.cards, seek.behind, seek.again) == (("gpu0",), "", False)
+    assert seek.arrived == node.now - 7.0
     assert seek.terms.min_turn == 5.0
     assert node.asks("you") == "r2"
 
@@ -84,11 +85,20 @@ def test_node_without_cards_refuses_every_request() -> None:
     assert node.code(str(node.numbers)) is Code.NO_CARD
 
 
-def test_lease_on_several_cards_is_refused_until_there_are_such() -> None:
-    """M2 is not there yet: a sentence, never a lease on half of them."""
+def test_card_that_is_named_twice_is_refused() -> None:
+    """M2: by whatever names, one card is one card."""
     node = PlayedNode()
-    assert not node.asks("me", cards=("gpu0", "gpu1"))
+    assert not node.asks("me", cards=("gpu0", "0000:01:00.0"))
     assert node.code(str(node.numbers)) is Code.BAD_REQUEST
+
+
+def test_mig_instance_is_refused_with_the_reason() -> None:
+    """M1: Berth governs whole cards."""
+    node = PlayedNode()
+    assert not node.asks("me", cards=("MIG-3f4a",))
+    (reply,) = node.replies(str(node.numbers))
+    assert reply.failure is not None
+    assert "MIG" in reply.failure.message
 
 
 def test_hold_has_no_process() -> None:
@@ -137,7 +147,9 @@ def test_grant_says_until_when_it_can_be_started() -> None:
     request = node.asks("me", key="k")
     asked = str(node.numbers)
     start_by = Instant(1030.0)
-    node.hear(RequestGranted(request=request, lease=LeaseId("L1"), card=GPU0, start_by=start_by))
+    node.hear(
+        RequestGranted(request=request, lease=LeaseId("L1"), cards=(GPU0,), start_by=start_by)
+    )
     node.asks("me again", key="k")
     assert fields(node.answer(asked))["start_by"] == start_by
     assert fields(node.answer(str(node.numbers)))["start_by"] == start_by

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.actors.card.queue import _Candidate, choose
+from berth.actors.card.choosing import Candidate, choose
 from berth.ids import Key, LeaseId, ProcessId
 from berth.lease import Held, Priority, Running, Terms
 from berth.standing import Blocker, How
@@ -11,13 +11,13 @@ from berth.units import Instant, MiB
 
 
 @st.composite
-def candidates(draw: st.DrawFn) -> list[_Candidate]:
+def candidates(draw: st.DrawFn) -> list[Candidate]:
     """Draw holders: few, of which every set is looked at, or so many that one is built."""
     count = draw(st.integers(0, 12))
     return [_candidate(draw, number) for number in range(count)]
 
 
-def _candidate(draw: st.DrawFn, number: int) -> _Candidate:
+def _candidate(draw: st.DrawFn, number: int) -> Candidate:
     terms = Terms(
         name=f"e{number}",
         key=Key(f"k{number}"),
@@ -32,7 +32,7 @@ def _candidate(draw: st.DrawFn, number: int) -> _Candidate:
         granted=Instant(float(number)),
     )
     busy = draw(st.sampled_from([None, None, Blocker(who=terms.name, how=How.BUSY)]))
-    return _Candidate(
+    return Candidate(
         lease=Running(held=held, ready=Instant(0.0)),
         gain=draw(st.sampled_from([0, 1, 50, 100, 100, 300, 700])),
         asked=draw(st.booleans()),
@@ -43,7 +43,7 @@ def _candidate(draw: st.DrawFn, number: int) -> _Candidate:
 @settings(max_examples=300, deadline=None)
 @given(candidates(), st.sampled_from([1, 40, 100, 120, 350, 800, 2000]))
 def test_set_that_is_chosen_suffices_and_nobody_in_it_could_be_left_out(
-    offered: list[_Candidate], shortfall: int
+    offered: list[Candidate], shortfall: int
 ) -> None:
     """Q6: nobody is asked to finish for nothing; and who could make it fit is found."""
     chosen = choose(offered, shortfall)

@@ -56,6 +56,7 @@ class JournalMachine(RuleBasedStateMachine):
             entry = saved(number, attempt)
             self.books[lease] = entry
             given = OrderGiven(
+                card=CardName("gpu0"),
                 lease=LeaseId(lease),
                 order=Order.DRAIN,
                 attempt=Attempt(attempt),

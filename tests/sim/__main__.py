@@ -8,7 +8,7 @@ import argparse
 import sys
 import time
 
-from tests.sim.scenario import play
+from tests.sim.scenario import ANY_NODE, MANY_CARDS, play
 from tests.sim.world import Broken
 
 STEPS = 20000
@@ -20,13 +20,14 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=1_000_000, help="how many, at least")
     parser.add_argument("--seed", type=int, help="this one only")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--cards", action="store_true", help="many cards, wanted together")
     parser.add_argument("--steps", type=int, default=STEPS, help="troubled steps for each seed")
     asked = parser.parse_args()
     begun, events, seeds, replies, ended = time.monotonic(), 0, 0, 0, 0
     seed = asked.first if asked.seed is None else asked.seed
     try:
         while events < asked.events:
-            world = play(seed, asked.steps)
+            world = play(seed, asked.steps, MANY_CARDS if asked.cards else ANY_NODE)
             events, seeds = events + world.steps, seeds + 1
             replies, ended = replies + world.replies, ended + world.ended
             seed += 1
@@ -34,7 +35,8 @@ def main() -> int:
                 break
     except Broken as broken:
         print(broken)
-        print(f"again:  python -m tests.sim --seed {seed} --steps {asked.steps}")
+        cards = " --cards" if asked.cards else ""
+        print(f"again:  python -m tests.sim --seed {seed} --steps {asked.steps}{cards}")
         return 1
     pace = events / (time.monotonic() - begun)
     print(

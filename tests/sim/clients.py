@@ -5,6 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from berth.actors.card.messages import HolderWord
 from berth.actors.node.messages import (
     AskLease,
@@ -291,8 +293,9 @@ class Client:
         self.send("answer", word)
 
     def _send_attach(self, effect: SendAttach) -> None:
+        wanted = self._wanted(Seconds(0.0))
         attach = AttachLease(
-            wanted=self._wanted(Seconds(0.0)),
+            wanted=replace(wanted, cards=effect.cards or wanted.cards),
             lease=None if effect.lease is None else LeaseId(effect.lease),
             state=effect.state,
             attempt=Attempt(effect.attempt),

@@ -4,6 +4,9 @@ from typing import Any
 
 from berth.actors.card.messages import Resumed
 from berth.actors.card.state import Card
+from berth.actors.journal.messages import Record
+from berth.actors.node.inbox import RequestGranted
+from berth.ids import lease_of
 from berth.lease import Draining, Keeping, Releasing, Starting
 from tests.sim.clients import Client
 from tests.sim.world import Actor, World
@@ -19,7 +22,11 @@ def look(world: World) -> None:
 
 
 def look_at_decision(world: World, actor: Actor, event: Any, effects: tuple[Any, ...]) -> None:
-    """Hold what a card has just decided to the reading and the terms (`tests/cores/judge.py`)."""
+    """Hold what an actor has just decided to the reading, the terms and the other cards."""
+    if actor.role == "node":
+        for effect in effects:
+            for grant in effect.grants if isinstance(effect, Record) else ():
+                _is_agreed_on(world, grant)
     if not isinstance(actor.state, Card):
         return
     judge = world.judges[actor.state.name]
@@ -29,6 +36,18 @@ def look_at_decision(world: World, actor: Actor, event: Any, effects: tuple[Any,
     trouble = judge.look(actor.state, effects, world.now)
     if trouble:
         world.fail(trouble)
+
+
+def _is_agreed_on(world: World, grant: RequestGranted) -> None:
+    """A grant on several cards needs every one of them to keep its share free (M2)."""
+    world.granted_on_several += 1
+    for identity in grant.cards:
+        actor = world.actors.get(f"card {identity.name}")
+        if actor is None or actor.state.awaits_node:
+            continue  # started again just now: it grants nothing before it hears of this one
+        card: Card = actor.state
+        if card.offer(grant.request) is None:
+            world.fail(f"{grant.request} is granted, and {identity.name} keeps nothing free for it")
 
 
 def _everything_in_flight_starts_whole(world: World, card: Card) -> None:
@@ -55,5 +74,7 @@ def _its_lease_is_not_lost(world: World, client: Client) -> None:
         if actor is None:
             continue
         card: Card = actor.state
-        if not any(lease.id == client.lease for lease in card.leases):
+        kept = {lease.id for lease in card.leases}
+        kept |= {lease_of(offer.request) for offer in card.offers}
+        if client.lease not in kept:
             world.fail(f"{client.name}'s lease {client.lease} is on no books of {name}")

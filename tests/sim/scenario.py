@@ -6,23 +6,49 @@ more and nothing breaks: by its end everybody must have been served or refused.
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
+from berth.actors.card.messages import CommitShare, OfferShare, WithdrawOffer
+from berth.actors.journal.messages import Record
+from berth.actors.node.inbox import RequestGranted, ShareAccepted, ShareDeclined, ShareInDoubt
+from berth.actors.node.messages import ForCard
 from berth.ids import CardName, Key
 from berth.lease import Priority, Terms
 from berth.readings import CardIdentity, Unknown
 from berth.units import Seconds
 from tests.sim.invariants import look, look_at_decision
 from tests.sim.machine import Machine, SimCard, some_behaviour
-from tests.sim.world import World
+from tests.sim.world import Actor, World
 
 QUIET_FOR = 2000.0
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What kind of node it is: how many cards, how often somebody asks, and for several of them.
+
+    `asks_every` and `cards` are drawn from (seconds, cards); `several` is a probability, and so is
+    `struck`: that something breaks in the middle of an agreement.
+    """
+
+    cards: tuple[int, ...] = (1, 1, 2, 3)
+    asks_every: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
+    several: float = 0.3
+    struck: float = 0.02
+
+
+ANY_NODE: Final = Mix()
+MANY_CARDS: Final = Mix(cards=(2, 3, 4), asks_every=(1.0, 3.0), several=0.8, struck=0.25)
+"""Overlapping sets of cards, wanted all the time."""
 
 
 class Scenario:
     """One seed's world, and what befalls it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, mix: Mix = ANY_NODE) -> None:
         self.rng = random.Random(seed)
+        self.mix = mix
         cards = [
             SimCard(
                 identity=CardIdentity(
@@ -32,11 +58,11 @@ class Scenario:
                 baseline=self.rng.choice([0, 20]),
                 sleeps=random.Random(f"{seed} {index}").random() < 0.2,
             )
-            for index in range(self.rng.choice([1, 1, 2, 3]))
+            for index in range(self.rng.choice(mix.cards))
         ]
         self.world = World(Machine(cards), seed)
         self.world.watch_step = look
-        self.world.watch_decision = look_at_decision
+        self.world.watch_decision = self._decided
         self.numbers = 0
         self.troubled = True
         self.world.start_berthd()
@@ -46,7 +72,7 @@ class Scenario:
     def _happenings(self) -> list[tuple[Callable[[], None], float]]:
         """Return what happens, and about how often (seconds)."""
         return [
-            (self._ask, self.rng.choice([1.0, 3.0, 10.0, 30.0])),
+            (self._ask, self.rng.choice(self.mix.asks_every)),
             (self._kill_berthd, 120.0),
             (self._crash_an_actor, 60.0),
             (self._break_a_line, 30.0),
@@ -62,6 +88,15 @@ class Scenario:
             (self._set_the_clock, 100.0),
             (self._prune, 20.0),
         ]
+
+    def _decided(self, world: World, actor: Actor, event: Any, effects: tuple[Any, ...]) -> None:
+        look_at_decision(world, actor, event, effects)
+        agreeing = any(_of_agreement(effect) for effect in effects)
+        if agreeing and self.troubled and self.rng.random() < self.mix.struck:
+            strike = self.rng.choice(
+                [self._crash_an_actor, self._slow_an_actor, self._fill_the_disk, self._kill_berthd]
+            )
+            strike()
 
     def _again(self, what: Callable[[], None], every: float) -> None:
         def happen() -> None:
@@ -110,8 +145,8 @@ class Scenario:
         rng = self.rng
         self.numbers += 1
         name = f"e{self.numbers}"
-        card = rng.choice(list(self.world.machine.cards.values()))
-        behaviour = some_behaviour(rng, card.total)
+        cards = self._some_cards()
+        behaviour = some_behaviour(rng, min(card.total for card in cards))
         terms = Terms(
             name=name,
             key=Key(f"key-{name}"),
@@ -128,7 +163,17 @@ class Scenario:
             fail_closed=rng.random() < 0.1,
             wrapped=True,
         )
-        self.world.add_client(name, behaviour, terms, (card.identity.name,))
+        named: tuple[str, ...] = tuple(card.identity.name for card in cards)
+        if len(cards) == 1 and rng.random() < 0.2:
+            named = ("any",)
+        self.world.add_client(name, behaviour, terms, named)
+
+    def _some_cards(self) -> list[SimCard]:
+        """Return the cards that somebody names: mostly one, now and then several, in any order."""
+        cards = list(self.world.machine.cards.values())
+        if self.rng.random() < self.mix.several:
+            return self.rng.sample(cards, self.rng.randint(1, len(cards)))
+        return [self.rng.choice(cards)]
 
     def _kill_berthd(self) -> None:
         if self.world.actors:
@@ -223,8 +268,17 @@ class Scenario:
         ]
 
 
-def play(seed: int, steps: int) -> World:
+def _of_agreement(effect: Any) -> bool:
+    """Tell whether an effect is a step of an agreement on several cards."""
+    message = effect.message if isinstance(effect, ForCard) else effect
+    steps = (OfferShare, WithdrawOffer, CommitShare, ShareAccepted, ShareDeclined, ShareInDoubt)
+    if isinstance(message, Record):
+        return any(isinstance(one, RequestGranted) and len(one.cards) > 1 for one in message.then)
+    return isinstance(message, steps)
+
+
+def play(seed: int, steps: int, mix: Mix = ANY_NODE) -> World:
     """Play a seed's world through that many troubled steps, and the quiet after them."""
-    scenario = Scenario(seed)
+    scenario = Scenario(seed, mix)
     scenario.play(steps)
     return scenario.world

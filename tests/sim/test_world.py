@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.sim.scenario import Scenario, play
+from tests.sim.scenario import MANY_CARDS, Scenario, play
 
 SEEDS = range(24)
 STEPS = 12000
@@ -15,6 +15,14 @@ def test_world_loses_nothing(seed: int) -> None:
     """No collision, no cut reply, no lost lease; by the end of the quiet everybody was served."""
     world = play(seed, STEPS)
     assert world.collisions == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_several_cards_are_granted_all_or_none(seed: int) -> None:
+    """M2: no deadlock, no half grant, nobody starves, whichever actor dies in the middle."""
+    world = play(seed, STEPS, MANY_CARDS)
+    assert world.collisions == 0
+    assert world.granted_on_several > 0
 
 
 def test_same_seed_plays_the_same_world() -> None:

@@ -143,6 +143,7 @@ class World:
         self.ended = 0
         self.steps_written = 0
         self.collisions = 0
+        self.granted_on_several = 0
         self.story: deque[str] = deque(maxlen=STORY)
         self.disk = Disk()
         self.actors: dict[str, Actor] = {}
@@ -252,7 +253,8 @@ class World:
 
     def _start_card(self, name: CardName, kept: Kept, incarnation: int) -> None:
         identity = self.machine.cards[name].identity
-        card = restored(identity, Settings(), kept, self.now)
+        cards = tuple(one.identity for one in self.machine.cards.values())
+        card = restored(identity, Settings(), kept, self.now, cards=cards, again=incarnation > 0)
         self.actors[f"card {name}"] = Actor(f"card {name}", card, card_core.decide, incarnation)
         self.judges.setdefault(name, Judge(card)).start_again(card)
         for watch in watches(card):
@@ -440,8 +442,9 @@ class World:
             self.tell(f"probe {name}", SetPace(fast=False))
             self.tell("node", CardRestarted(card=CardName(name)))
         elif kind == "node":
-            for card in self.machine.cards:
-                self.tell(f"card {card}", ForgetWaiters())
+            for one in self.machine.cards.values():
+                kept = effect.kept.leases.get(one.identity.key, ())
+                self.tell(f"card {one.identity.name}", ForgetWaiters(kept=kept))
             self._start_node(effect.kept, incarnation)
         elif kind == "trees":
             self.actors[role] = Actor(role, trees_core.Trees(), trees_core.decide, incarnation)
@@ -622,8 +625,10 @@ class World:
 
     def cards_of(self, client: Client) -> list[CardName]:
         """Return the cards that a client's engine allocates on."""
+        if client.run.cards:
+            return [CardName(card) for card in client.run.cards]
         first = next(iter(self.machine.cards))
-        return [CardName(card) for card in client.cards] or [first]
+        return [first if card == "any" else CardName(card) for card in client.cards] or [first]
 
     def add_client(self, name: str, behaviour: Any, terms: Terms, cards: tuple[str, ...]) -> Client:
         client = Client(self, name, behaviour, terms, cards)

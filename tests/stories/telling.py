@@ -24,6 +24,11 @@ from berth.actors.node.inbox import (
     RequestGranted,
     RequestRefused,
     RequestStands,
+    ShareAccepted,
+    ShareDeclined,
+    ShareInDoubt,
+    ShareStands,
+    Surveyed,
 )
 from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
 from berth.ids import RequestId, lease_of
@@ -102,7 +107,8 @@ class _Player:
     def _render_one(self, effect: CardEffect) -> Iterator[str]:
         match effect:
             case RequestGranted():
-                yield f"{self._who(effect.request)} is granted {effect.card.name}"
+                cards = ", ".join(card.name for card in effect.cards)
+                yield f"{self._who(effect.request)} is granted {cards}"
             case RequestRefused():
                 yield f"{self._who(effect.request)} is refused ({effect.code}): {effect.message}"
             case RequestStands():
@@ -121,12 +127,20 @@ class _Player:
             case EndTree():
                 grace = show_duration(effect.grace)
                 yield f"{self.card.by_lease(effect.lease).name}'s tree is ended, {grace} grace"
+            case ShareStands() | ShareAccepted() | ShareDeclined() | ShareInDoubt():
+                yield f"tells the node: {effect}"
             case SetPace():
                 if effect.fast != self.fast:
                     yield f"readings {'fast' if effect.fast else 'slow'}"
                 self.fast = effect.fast
             case (
-                CallDone() | LeaseEnded() | CardDescribed() | WatchTree() | ForgetTree() | Record()
+                CallDone()
+                | LeaseEnded()
+                | CardDescribed()
+                | Surveyed()
+                | WatchTree()
+                | ForgetTree()
+                | Record()
             ):
                 pass
 

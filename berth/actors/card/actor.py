@@ -18,6 +18,11 @@ from berth.actors.node.inbox import (
     RequestGranted,
     RequestRefused,
     RequestStands,
+    ShareAccepted,
+    ShareDeclined,
+    ShareInDoubt,
+    ShareStands,
+    Surveyed,
     ToNode,
 )
 from berth.actors.trees.messages import (
@@ -93,6 +98,11 @@ class CardActor(BerthActor[CardInbox, Card, CardEffect]):
                 | CallFailed()
                 | LeaseEnded()
                 | CardDescribed()
+                | ShareStands()
+                | ShareAccepted()
+                | ShareDeclined()
+                | ShareInDoubt()
+                | Surveyed()
             ):
                 self._node.tell(effect)
             case _:

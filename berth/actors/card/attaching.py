@@ -55,6 +55,7 @@ def _adopted(turn: Turn, event: AttachHolder) -> Running:
         ask=event.ask,
         holder=event.holder,
         cards=event.cards,
+        keys=event.keys,
         granted=turn.now,
         unexplained=MiB(0) if measured is None else measured.unexplained,
         attempt=event.attempt,

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from berth.actors.card.state import Card, Measured, Settings
-from berth.ids import LeaseId, ProcessId
+from berth.actors.card.state import Card, Measured, Offer, Settings
+from berth.ids import LeaseId, ProcessId, lease_of
 from berth.lease import Ask, Lease, Priority, Releasing, Stuck, WholeCard
 from berth.readings import GpuProcess, Reading, Unmeasured
 from berth.units import MiB
@@ -27,6 +27,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of one card. `free` and `driver_free` can be negative, when it is overdrawn.
 
     `settling`: a lease was released and no reading has shown its memory free yet, stuck or not.
+    `counts` has every lease, and every offer under the id of the lease it may become.
     """
 
     capacity: int
@@ -144,12 +145,17 @@ def close(card: Card, measured: Measured) -> Books:
         for lease in card.leases
         if not _counts_whole(lease, measured)
     }
+    counts |= {
+        lease_of(offer.request): offer.ask
+        for offer in card.offers
+        if not isinstance(offer.ask, WholeCard)
+    }
     rest = max(0, measured.capacity - taken_by_others - sum(counts.values()))
-    for lease in card.leases:
-        if lease.id not in counts:
-            counts[lease.id] = max(rest, measured.used.get(lease.id, 0))
+    for lease_id in (*(held.id for held in card.leases), *map(_offered, card.offers)):
+        if lease_id not in counts:
+            counts[lease_id] = max(rest, measured.used.get(lease_id, 0))
             rest = 0
-    promised = sum(max(0, counts[held.id] - measured.used.get(held.id, 0)) for held in card.leases)
+    promised = sum(max(0, count - measured.used.get(lease, 0)) for lease, count in counts.items())
     promised -= measured.covered
     return Books(
         capacity=measured.capacity,
@@ -161,6 +167,11 @@ def close(card: Card, measured: Measured) -> Books:
         squatter=_heaviest_squatter(card.settings, measured),
         settling=any(isinstance(lease, Releasing | Stuck) for lease in card.leases),
     )
+
+
+def _offered(offer: Offer) -> LeaseId:
+    """Return what an offer counts as: the lease that it may become (M2)."""
+    return lease_of(offer.request)
 
 
 def _counts_whole(lease: Lease, measured: Measured) -> bool:

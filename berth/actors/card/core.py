@@ -42,17 +42,20 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from berth.actors.card import drains, holders, sight
+from berth.actors.card import drains, holders, shares, sight
 from berth.actors.card.attaching import on_attach
 from berth.actors.card.books import Books, close
 from berth.actors.card.deadlines import on_resumed, on_tick, refuse_expired
 from berth.actors.card.messages import (
+    AskHolders,
     AttachHolder,
     CardEffect,
     CardInbox,
     CardRead,
     CardUnread,
+    CaughtUp,
     CloseCard,
+    CommitShare,
     Describe,
     ForgetWaiters,
     GrantLost,
@@ -61,33 +64,34 @@ from berth.actors.card.messages import (
     HolderStarted,
     JournalState,
     NameFreed,
+    OfferShare,
     ReclaimLease,
     ReleaseLease,
     Resumed,
     SeekLease,
     StopLease,
+    Survey,
     Tick,
     TreeSeen,
     WatchAgain,
+    WithdrawOffer,
     WithdrawRequest,
     XidThrown,
 )
+from berth.actors.card.obstacles import is_recallable
 from berth.actors.card.outlook import eta, outlook, with_figures
-from berth.actors.card.queue import is_recallable, plan
+from berth.actors.card.queue import Plan, halted, plan
 from berth.actors.card.reclaiming import on_reclaim
 from berth.actors.card.state import Card, Measured, Waiter
+from berth.actors.card.survey import survey, too_big
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
 from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
 from berth.errors import Code
 from berth.ids import RequestId, lease_of
-from berth.lease import Detached, Granted, Held, WholeCard
-from berth.readings import Unknown
+from berth.lease import START_WITHIN, Detached, Granted, Held, WholeCard
 from berth.standing import LEAVING, Blocker, How, Outlook, sentence
-from berth.units import Instant, Seconds, after, left, show_duration, show_gib, since
-
-START_WITHIN: Final = Seconds(30.0)
-"""How long a granted command may take to be started before the grant is taken back (S6)."""
+from berth.units import Instant, after, show_duration, show_gib, since
 
 
 def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[CardEffect, ...]]:
@@ -96,7 +100,12 @@ def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[Card
     if isinstance(event, Describe):
         turn.then.append(CardDescribed(call=event.call, card=card.name, status=describe(card, now)))
         return turn.finish()
+    if isinstance(event, Survey):
+        turn.then.append(survey(card, waiter_of(event.seek), now))
+        return turn.finish()
     _take(turn, event)
+    if turn.card.closing:
+        _refuse_all(turn)
     _end_recovery(turn)
     _settle(turn)
     if refuse_expired(turn):
@@ -143,37 +152,47 @@ def _take(turn: Turn, event: CardInbox) -> None:
             turn.tell_pace()
         case Resumed():
             on_resumed(turn, event.slept)
-        case ForgetWaiters():
-            turn.card = replace(turn.card, queue=())
+        case (
+            AskHolders() | OfferShare() | WithdrawOffer() | CommitShare() | ForgetWaiters()
+        ) as of_share:
+            shares.take(turn, of_share)
+        case CaughtUp():
+            turn.card = replace(turn.card, awaits_node=False)
         case CloseCard():
-            _on_close(turn)
+            turn.card = replace(turn.card, closing=True)
         case Tick():
             on_tick(turn)
-        case Describe():
+        case Describe() | Survey():
             pass
         case _:
             assert_never(event)
 
 
-def _on_seek(turn: Turn, event: SeekLease) -> None:
-    waiter = Waiter(
+def waiter_of(event: SeekLease) -> Waiter:
+    """Return a request as it waits."""
+    return Waiter(
         request=event.request,
         terms=event.terms,
         ask=event.ask,
         holder=event.holder,
         cards=event.cards,
-        arrived=Instant(turn.now - event.waited),
-        refuse_at=after(turn.now, Seconds(max(0.0, event.terms.wait - event.waited))),
+        arrived=event.arrived,
+        refuse_at=after(event.arrived, event.terms.wait),
         behind=event.behind,
+        chosen=event.chosen,
     )
+
+
+def _on_seek(turn: Turn, event: SeekLease) -> None:
+    waiter = waiter_of(event)
     if not event.again:
         turn.waiter_event("queued", waiter, _asks(waiter), _ask_facts(waiter))
     if turn.card.closing:
         turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return
-    too_big = _too_big(turn.card, waiter)
-    if too_big:
-        turn.refuse(waiter, Code.TOO_BIG, too_big)
+    why = too_big(turn.card, waiter)
+    if why:
+        turn.refuse(waiter, Code.TOO_BIG, why)
         return
     turn.card = turn.card.with_waiter(waiter)
 
@@ -191,19 +210,6 @@ def _ask_facts(waiter: Waiter) -> dict[str, int | str | None]:
     }
 
 
-def _too_big(card: Card, waiter: Waiter) -> str:
-    """Return why the ask can never fit, empty when it could."""
-    if isinstance(waiter.ask, WholeCard) or card.measured is None:
-        return ""
-    capacity = card.measured.capacity
-    if waiter.ask <= capacity:
-        return ""
-    return (
-        f"{show_gib(waiter.ask)} GiB is more than {card.name} can hand out "
-        f"({show_gib(capacity)} GiB)"
-    )
-
-
 def _on_name_freed(turn: Turn, event: NameFreed) -> None:
     waiter = turn.card.waiter(event.request)
     if waiter is not None:
@@ -216,31 +222,40 @@ def _on_withdraw(turn: Turn, event: WithdrawRequest) -> None:
         if event.call is not None:
             turn.failed(event.call, Code.NOT_FOUND, f"{event.request} does not wait here")
         return
-    turn.card = turn.card.without_waiter(event.request)
-    turn.waiter_event("withdrawn", waiter, event.why)
+    turn.card = turn.card.without_offer(event.request).without_waiter(event.request)
+    if event.refused is None:
+        turn.waiter_event("withdrawn", waiter, event.why)
+    else:
+        turn.waiter_event("refused", waiter, event.why, {"code": event.refused.value})
     if event.call is not None:
         turn.done(event.call)
 
 
-def _on_close(turn: Turn) -> None:
-    turn.card = replace(turn.card, closing=True)
+def _refuse_all(turn: Turn) -> None:
+    """Berthd is stopping: refuse who waits, but for shares that are being agreed on."""
     for waiter in turn.card.queue:
-        turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
+        if turn.card.offer(waiter.request) is None:
+            turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
 
 
 def _end_recovery(turn: Turn) -> None:
-    """Recovery is over as soon as no holder of before the restart is still silent."""
+    """Recovery is over as soon as the node and every holder of before the restart have spoken."""
     card = turn.card
-    silent = card.strangers_may_return or any(isinstance(one, Detached) for one in card.leases)
+    silent = (
+        card.awaits_node
+        or card.strangers_may_return
+        or any(isinstance(one, Detached) for one in card.leases)
+    )
     if card.recovering_until is not None and not silent:
         turn.card = replace(turn.card, recovering_until=None)
 
 
 def _settle(turn: Turn) -> None:
     """Bring the card to rest: grant, ask, let run on, tell."""
-    halted = _halted(turn)
-    if halted is not None:
-        _stand_still(turn, halted)
+    why = halted(turn.card, turn.now)
+    if why is not None:
+        shares.tell_stands(turn, Plan())
+        _stand_still(turn, why)
         return
     measured = turn.card.fresh(turn.now)
     if measured is None:
@@ -256,30 +271,16 @@ def _settle(turn: Turn) -> None:
             drains.recall(turn, lease, wanted.needed.get(lease.id))
     for lease, waiter in wanted.asks:
         drains.ask_to_finish(turn, lease, waiter)
+    shares.tell_stands(turn, wanted)
     _tell_all(turn, wanted.blockers, close(turn.card, measured))
 
 
-def _stand_still(turn: Turn, halted: Blocker) -> None:
+def _stand_still(turn: Turn, why: Blocker) -> None:
     """Grant nothing and ask nobody. Whoever was asked for those who have all left runs on (Q3)."""
-    _tell_all(turn, {waiter.request: (halted,) for waiter in turn.card.queue}, None)
+    _tell_all(turn, {waiter.request: (why,) for waiter in turn.card.queue}, None)
     for lease in turn.card.leases:
         if is_recallable(lease) and not turn.card.queue:
             drains.recall(turn, lease, None)
-
-
-def _halted(turn: Turn) -> Blocker | None:
-    """Return why nothing at all is granted on the card now, None when something may be."""
-    card = turn.card
-    if card.recovering_until is not None:
-        remaining = left(card.recovering_until, turn.now)
-        return Blocker(who="berthd", how=How.RECOVERING, left=remaining)
-    if card.fresh(turn.now) is None:
-        asleep = card.unread is not None and card.unread.why is Unknown.ASLEEP
-        how = How.WAKING if asleep else How.UNMEASURED
-        return Blocker(who=card.name, how=how, ref=card.name)
-    if not card.journal_writable:
-        return Blocker(who="berthd", how=How.NO_JOURNAL)
-    return None
 
 
 def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
@@ -309,7 +310,7 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
     )
     turn.then.append(
         RequestGranted(
-            request=waiter.request, lease=lease.id, card=turn.card.identity, start_by=start_by
+            request=waiter.request, lease=lease.id, cards=(turn.card.identity,), start_by=start_by
         )
     )
     if held.holder is None:
@@ -382,6 +383,7 @@ _NOT_ROOM: Final = frozenset(
         How.WAKING,
         How.NO_JOURNAL,
         How.FIRST_IN_LINE,
+        How.OTHER_CARDS,
     }
 )
 

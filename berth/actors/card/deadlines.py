@@ -4,7 +4,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from berth.actors.card import drains, holders, sight
+from berth.actors.card import drains, holders, shares, sight
 from berth.actors.card.recovery import COME_BACK_WITHIN
 from berth.actors.card.state import FRESH_FOR, Waiter
 from berth.actors.card.turn import Turn
@@ -32,7 +32,9 @@ def on_tick(turn: Turn) -> None:
     """Look at every deadline of the card."""
     card = turn.card
     if card.recovering_until is not None and turn.now >= card.recovering_until:
-        turn.card = replace(card, recovering_until=None, strangers_may_return=False)
+        turn.card = replace(
+            card, recovering_until=None, strangers_may_return=False, awaits_node=False
+        )
     measured = card.measured
     if card.unread is None and measured is not None:
         age = since(measured.reading.taken, turn.now)
@@ -40,6 +42,7 @@ def on_tick(turn: Turn) -> None:
             sight.on_unread(turn, Unmeasured(Unknown.STALE, f"last read {show_duration(age)} ago"))
     for lease in turn.card.leases:
         _on_lease(turn, lease)
+    shares.look_at_offers(turn)
 
 
 def _on_lease(turn: Turn, lease: Lease) -> None:
@@ -119,7 +122,11 @@ def on_resumed(turn: Turn, slept: Seconds) -> None:
 
 def refuse_expired(turn: Turn) -> bool:
     """Refuse every waiter whose wait has run out. Tell whether there was one."""
-    expired = [waiter for waiter in turn.card.queue if turn.now >= waiter.refuse_at]
+    expired = [
+        waiter
+        for waiter in turn.card.queue
+        if turn.now >= waiter.refuse_at and turn.card.offer(waiter.request) is None
+    ]
     for waiter in expired:
         code, message = _why_refused(turn, waiter)
         hint = f"wait longer with --wait, or look:  berth status {turn.card.name}"

@@ -4,6 +4,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from berth.actors.card import shares
 from berth.actors.card.drains import on_boundary, on_heard
 from berth.actors.card.messages import (
     GrantLost,
@@ -103,6 +104,7 @@ def on_grant_lost(turn: Turn, event: GrantLost) -> None:
     for lease_id in event.leases:
         lease = turn.card.lease(lease_id)
         if lease is None:
+            shares.on_lost(turn, lease_id)
             continue
         turn.drop(lease)
         turn.effects.append(ForgetTree(lease=lease_id, card=turn.card.name))
@@ -132,7 +134,8 @@ def on_answer(turn: Turn, event: HolderAnswered) -> None:
             if not isinstance(lease, Releasing | Stuck):
                 turn.release(lease, event.why)
         case HolderWord.HEARD:
-            if event.attempt == lease.held.attempt:
+            # The node numbers the orders of several cards: then it may be above the card's own.
+            if event.attempt >= lease.held.attempt:
                 on_heard(turn, lease, event.in_flight)
         case HolderWord.BOUNDARY:
             on_boundary(turn, lease)

@@ -8,10 +8,11 @@ import msgspec
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import CallId, ToNode
 from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
+from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, ProcessId, RequestId
-from berth.lease import Ask, Terms
+from berth.lease import Ask, Granted, Lease, Terms
 from berth.readings import Reading, Unmeasured
-from berth.units import Seconds
+from berth.units import Instant, Seconds
 
 # --- heard --------------------------------------------------------------------------------------
 
@@ -19,9 +20,10 @@ from berth.units import Seconds
 class SeekLease(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: somebody wants room here. Ends in exactly one grant, refusal or withdrawal.
 
-    `waited` is what it had waited before (a client that asks again after a restart). `behind`
-    names the lease or request of the same exclusive name that must end first. `again`: the card was
-    started again, and has been asked before.
+    `arrived` is the instant of asking, earlier for a client that had waited before a restart: the
+    same on each of several `cards`. `behind` names the lease or request of the same exclusive name
+    that must end first. `chosen` says why this card, for a request that took any. `again`: the
+    card was started again, and has been asked before.
     """
 
     request: RequestId
@@ -29,9 +31,48 @@ class SeekLease(msgspec.Struct, frozen=True, kw_only=True):
     ask: Ask
     holder: ProcessId | None
     cards: tuple[CardName, ...]
-    waited: Seconds = Seconds(0.0)
+    arrived: Instant
     behind: str = ""
+    chosen: str = ""
     again: bool = False
+
+
+class AskHolders(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: the request's other cards are as far, so ask holders for it; or, no more."""
+
+    request: RequestId
+    go: bool
+
+
+class OfferShare(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: it fits on all its cards. Keep the share free, and answer."""
+
+    request: RequestId
+    round: int
+
+
+class WithdrawOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: not all cards accepted. The share is nobody's again, and the request waits."""
+
+    request: RequestId
+    round: int
+
+
+class CommitShare(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: the grant on all cards is in the journal. This is the card's part of it."""
+
+    request: RequestId
+    lease: Granted
+
+
+class CaughtUp(msgspec.Struct, frozen=True):
+    """From the node, to a card that was started again: you have heard all that you missed."""
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: what would it cost to grant this here (Q9)? Nothing changes."""
+
+    seek: SeekLease
 
 
 class NameFreed(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +82,15 @@ class NameFreed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WithdrawRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """From the node: the client withdrew, or is gone. `call` is answered where there is one."""
+    """From the node: the client withdrew, or is gone. `call` is answered where there is one.
+
+    `refused`: another card has refused its share, for that reason.
+    """
 
     request: RequestId
     why: str
     call: CallId | None = None
+    refused: Code | None = None
 
 
 class HolderStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +154,7 @@ class AttachHolder(msgspec.Struct, frozen=True, kw_only=True):
     ask: Ask
     holder: ProcessId
     cards: tuple[CardName, ...]
+    keys: tuple[str, ...]
     state: str
     attempt: Attempt
     members: frozenset[ProcessId]
@@ -197,8 +243,14 @@ class WatchAgain(msgspec.Struct, frozen=True):
     """
 
 
-class ForgetWaiters(msgspec.Struct, frozen=True):
-    """From a node that was started again: it knows no waiters. Their clients ask again."""
+class ForgetWaiters(msgspec.Struct, frozen=True, kw_only=True):
+    """From a node that was started again: it knows no waiters. Their clients ask again.
+
+    `kept` are the leases that the journal has for this card: one that is only offered here was
+    committed by the node that is gone.
+    """
+
+    kept: tuple[Lease, ...] = ()
 
 
 class CloseCard(msgspec.Struct, frozen=True):
@@ -211,6 +263,12 @@ class Tick(msgspec.Struct, frozen=True):
 
 CardInbox: TypeAlias = (
     SeekLease
+    | AskHolders
+    | OfferShare
+    | WithdrawOffer
+    | CommitShare
+    | CaughtUp
+    | Survey
     | NameFreed
     | WithdrawRequest
     | HolderStarted

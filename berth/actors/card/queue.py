@@ -12,58 +12,60 @@
     with no member that could be left out, the best is asked (Q6).
  6. Nobody that it may drain can make it fit: it asks nobody, and waits for whoever stands there.
 
+A request for several cards is walked past on each of them like any other, but it is neither granted
+nor asked for here before the node says so: `stands` tells how far this card is (M2).
+
 A holder that was asked for somebody who has left since is a candidate like any other, but one that
 costs nothing: it is asked already. One that nobody needs any more is told to run on (Q3).
 """
 
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Final, TypeGuard
 
 import msgspec
 
 from berth.actors.card.books import Books, fits
+from berth.actors.card.choosing import Candidate, choose, gain_of
+from berth.actors.card.obstacles import as_blocker, is_leaving, is_recallable, obstacle
 from berth.actors.card.state import Card, Waiter
+from berth.actors.node.inbox import Stand
 from berth.ids import LeaseId, RequestId
 from berth.lease import (
-    Detached,
-    Draining,
-    DrainPhase,
-    Granted,
-    Keeping,
     Lease,
-    Order,
     Priority,
-    Releasing,
-    Running,
-    Starting,
-    Stuck,
     WholeCard,
 )
-from berth.readings import Unmeasured
+from berth.readings import Unknown, Unmeasured
 from berth.standing import Blocker, How
-from berth.units import Instant, Seconds, after, left
-
-ANSWER_FIRST_FOR: Final = Seconds(3.0)
-"""How long a ready engine is left alone to answer its first request (Q11)."""
-
-_EXACT_UP_TO: Final = 8
-"""Up to this many candidates every set is looked at; beyond it a good one is built."""
-
-_RECALLABLE: Final = frozenset({DrainPhase.ASKED, DrainPhase.SILENT, DrainPhase.HEARD})
+from berth.units import Instant, left
 
 
 class Plan(msgspec.Struct):
     """What comes of one walk: a grant, or what everybody who waits is waiting for.
 
     `asks` pairs a holder with the waiter that wants it gone; `needed` says for each holder asked
-    already who still counts on it.
+    already who still counts on it; `stands` how the card stands to its share of a request for
+    several cards, which is never granted here but agreed on (`shares.py`).
     """
 
     grant: Waiter | None = None
     asks: list[tuple[Lease, Waiter]] = msgspec.field(default_factory=list)
     needed: dict[LeaseId, Waiter] = msgspec.field(default_factory=dict)
     blockers: dict[RequestId, tuple[Blocker, ...]] = msgspec.field(default_factory=dict)
+    stands: dict[RequestId, Stand] = msgspec.field(default_factory=dict)
+
+
+def halted(card: Card, now: Instant) -> Blocker | None:
+    """Return why nothing at all is granted on the card now, None when something may be."""
+    if card.recovering_until is not None:
+        remaining = left(card.recovering_until, now)
+        return Blocker(who="berthd", how=How.RECOVERING, left=remaining)
+    if card.fresh(now) is None:
+        asleep = card.unread is not None and card.unread.why is Unknown.ASLEEP
+        how = How.WAKING if asleep else How.UNMEASURED
+        return Blocker(who=card.name, how=how, ref=card.name)
+    if not card.journal_writable:
+        return Blocker(who="berthd", how=How.NO_JOURNAL)
+    return None
 
 
 def plan(card: Card, books: Books, now: Instant) -> Plan:
@@ -74,15 +76,6 @@ def plan(card: Card, books: Books, now: Instant) -> Plan:
         if walk.plan.grant is not None:
             break
     return walk.plan
-
-
-class _Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease that stands in a waiter's way: what its end would bring, and what asking costs."""
-
-    lease: Lease
-    gain: int
-    asked: bool
-    obstacle: Blocker | None
 
 
 class _Walk:
@@ -97,7 +90,7 @@ class _Walk:
         self._card = card
         self._books = books
         self._now = now
-        self._leaving = [lease for lease in card.leases if _is_leaving(lease)]
+        self._leaving = [lease for lease in card.leases if is_leaving(lease)]
         self._coming = sum(books.counts[lease.id] for lease in self._leaving)
         self._reserved = 0
         self._slack: float = float("inf")
@@ -108,13 +101,33 @@ class _Walk:
         if waiter.behind:
             namesake = Blocker(who=waiter.terms.name, how=How.SAME_NAME, ref=waiter.behind)
             self.plan.blockers[waiter.request] = (namesake,)
+        elif self._card.offer(waiter.request) is not None:
+            self.plan.blockers[waiter.request] = (_other_cards(self._card, waiter),)
         elif self._first and self._size(waiter) > self._slack:
             self.plan.blockers[waiter.request] = self._first
             self._slack = min(self._slack, self._ever_free() - self._size(waiter))
         elif fits(waiter.ask, waiter.terms.priority, self._books):
-            self.plan.grant = waiter
+            self._fit(waiter)
         else:
             self._block(waiter)
+
+    def _fit(self, waiter: Waiter) -> None:
+        """Step 3. A share of a request for several cards is kept in view, not granted (M2)."""
+        if not waiter.shared:
+            self.plan.grant = waiter
+            return
+        size = self._size(waiter)
+        beside = self._books.room - self._reserved - size
+        self._slack = 0 if isinstance(waiter.ask, WholeCard) else min(self._slack - size, beside)
+        self._reserved += size
+        self.plan.stands[waiter.request] = Stand.FITS
+        self.plan.blockers[waiter.request] = (_other_cards(self._card, waiter),)
+        self._stand_first(waiter)
+
+    def _stand_first(self, waiter: Waiter) -> None:
+        if not self._first:
+            first = Blocker(who=waiter.terms.name, how=How.FIRST_IN_LINE, ref=waiter.request)
+            self._first = (first,)
 
     def _size(self, waiter: Waiter) -> int:
         if isinstance(waiter.ask, WholeCard):
@@ -137,24 +150,21 @@ class _Walk:
             self._clear_card(waiter, staying)
         else:
             self._make_room(waiter, staying, waiter.ask)
-        if not self._first:
-            self._first = (
-                Blocker(who=waiter.terms.name, how=How.FIRST_IN_LINE, ref=waiter.request),
-            )
+        self._stand_first(waiter)
 
     def _staying(self) -> list[Lease]:
         gone = {lease.id for lease in self._leaving}
         return [lease for lease in self._card.leases if lease.id not in gone]
 
-    def _candidate(self, waiter: Waiter, lease: Lease) -> _Candidate:
-        return _Candidate(
+    def _candidate(self, waiter: Waiter, lease: Lease) -> Candidate:
+        return Candidate(
             lease=lease,
             gain=self._books.counts[lease.id],
             asked=is_recallable(lease),
             obstacle=obstacle(waiter, lease, self._now),
         )
 
-    def _clear_card(self, waiter: Waiter, staying: list[_Candidate]) -> None:
+    def _clear_card(self, waiter: Waiter, staying: list[Candidate]) -> None:
         """For a whole card everybody has to go, and nobody may pass."""
         self._slack = 0
         obstacles = [candidate for candidate in staying if candidate.obstacle is not None]
@@ -162,10 +172,11 @@ class _Walk:
             self._ask(waiter, staying)
         self._wait(waiter, obstacles or staying, beyond_leases=not self._leaving and not staying)
 
-    def _make_room(self, waiter: Waiter, staying: list[_Candidate], size: int) -> None:
+    def _make_room(self, waiter: Waiter, staying: list[Candidate], size: int) -> None:
         free = self._free_for(waiter) + self._coming - self._reserved
         shortfall = size - free
         if shortfall <= 0:
+            self._ask(waiter, ())
             self._reserved += size
             self._slack = min(self._slack - size, free - size)
             self._wait(waiter, [], beyond_leases=not self._leaving)
@@ -175,19 +186,26 @@ class _Walk:
         if chosen is not None:
             self._ask(waiter, chosen)
             self._reserved += size
-            self._slack = min(self._slack - size, free + _gain(chosen) - size)
+            self._slack = min(self._slack - size, free + gain_of(chosen) - size)
             self._wait(waiter, chosen, beyond_leases=False)
             return
         waited_for = choose(staying, shortfall)
         everybody = staying if waited_for is None else waited_for
-        freed = _gain(everybody)
+        freed = gain_of(everybody)
         room = self._ever_free() - self._reserved if waited_for is None else free + freed
         self._reserved += max(0, size - freed)
         self._slack = min(self._slack, max(0, room - size))
         in_the_way = [candidate for candidate in everybody if candidate.obstacle is not None]
         self._wait(waiter, in_the_way, beyond_leases=waited_for is None)
 
-    def _ask(self, waiter: Waiter, chosen: Sequence[_Candidate]) -> None:
+    def _ask(self, waiter: Waiter, chosen: Sequence[Candidate]) -> None:
+        """Ask holders for a waiter; for a share of several cards, only when all are as far (M2)."""
+        if waiter.shared:
+            if self._first:
+                return
+            self.plan.stands[waiter.request] = Stand.COULD_ASK
+            if not waiter.may_ask:
+                return
         for candidate in chosen:
             self._leaving.append(candidate.lease)
             self._coming += candidate.gain
@@ -196,9 +214,9 @@ class _Walk:
             else:
                 self.plan.asks.append((candidate.lease, waiter))
 
-    def _wait(self, waiter: Waiter, others: Sequence[_Candidate], *, beyond_leases: bool) -> None:
+    def _wait(self, waiter: Waiter, others: Sequence[Candidate], *, beyond_leases: bool) -> None:
         """Note what is in the waiter's way: those that leave, the others, the rest of the card."""
-        leaving = {lease.id: _as_blocker(lease) for lease in self._leaving}
+        leaving = {lease.id: as_blocker(lease) for lease in self._leaving}
         for candidate in others:
             if candidate.obstacle is not None:
                 leaving[candidate.lease.id] = candidate.obstacle
@@ -221,133 +239,7 @@ class _Walk:
         return (Blocker(who=self._card.name, how=How.UNEXPLAINED, ref=self._card.name),)
 
 
-def _gain(candidates: Sequence[_Candidate]) -> int:
-    return sum(candidate.gain for candidate in candidates)
-
-
-def choose(candidates: Sequence[_Candidate], shortfall: int) -> Sequence[_Candidate] | None:
-    """Return the best set that frees `shortfall` MiB, None when not even all of them do (Q6).
-
-    No member of it could be left out. Of such sets: the one that touches the lowest priority, then
-    the fewest jobs, then the fewest holders not asked yet, then those whose turn is the longest.
-    """
-    useful = [candidate for candidate in candidates if candidate.gain > 0]
-    if _gain(useful) < shortfall:
-        return None
-    if len(useful) > _EXACT_UP_TO:
-        return _built(useful, shortfall)
-    best: Sequence[_Candidate] = useful
-    best_cost = _cost(useful) if _is_minimal(useful, shortfall) else None
-    for size in range(1, len(useful)):
-        for chosen in combinations(useful, size):
-            if _is_minimal(chosen, shortfall):
-                cost = _cost(chosen)
-                if best_cost is None or cost < best_cost:
-                    best, best_cost = chosen, cost
-    return best
-
-
-def _is_minimal(chosen: Sequence[_Candidate], shortfall: int) -> bool:
-    freed = _gain(chosen)
-    smallest = min(candidate.gain for candidate in chosen)
-    return freed >= shortfall > freed - smallest
-
-
-def _cost(chosen: Sequence[_Candidate]) -> tuple[int, int, int, int, float]:
-    new = [candidate.lease for candidate in chosen if not candidate.asked]
-    return (
-        max((lease.terms.priority for lease in new), default=-1),
-        sum(1 for lease in new if not lease.terms.boundary),
-        len(new),
-        len(chosen),
-        max((lease.held.granted for lease in new), default=0.0),
-    )
-
-
-def _built(candidates: Sequence[_Candidate], shortfall: int) -> Sequence[_Candidate]:
-    """Build a set without looking at all: the cheapest first, then leave out what is not needed."""
-    chosen: list[_Candidate] = []
-    for candidate in sorted(candidates, key=_price):
-        if _gain(chosen) >= shortfall:
-            break
-        chosen.append(candidate)
-    for candidate in reversed(tuple(chosen)):
-        if _gain(chosen) - candidate.gain >= shortfall:
-            chosen.remove(candidate)
-    return chosen
-
-
-def _price(candidate: _Candidate) -> tuple[bool, int, bool, int]:
-    terms = candidate.lease.terms
-    return (not candidate.asked, terms.priority, not terms.boundary, -candidate.gain)
-
-
-def _is_leaving(lease: Lease) -> bool:
-    """Tell whether a lease will be gone without anybody asking, and cannot be told to stay."""
-    match lease:
-        case Releasing():
-            return True
-        case Draining():
-            return not is_recallable(lease)
-        case _:
-            return False
-
-
-def is_recallable(lease: Lease) -> TypeGuard[Draining]:
-    """Tell whether a holder was asked, and could still be told to run on (Q3)."""
-    return isinstance(lease, Draining) and lease.order is Order.DRAIN and lease.phase in _RECALLABLE
-
-
-def obstacle(waiter: Waiter, lease: Lease, now: Instant) -> Blocker | None:
-    """Return why `waiter` may not have `lease` drained now, None when it may (Q2, Q4, Q11)."""
-    terms = lease.terms
-    in_the_way = _as_blocker(lease)
-    by_a_person = waiter.terms.priority is Priority.HOLD
-    if isinstance(lease, Granted | Stuck) or lease.held.holder is None:
-        return in_the_way
-    if not terms.boundary and terms.fail_closed:
-        return _blocker(lease, How.BUSY)
-    if by_a_person:
-        return None
-    if terms.pinned:
-        return _blocker(lease, How.PINNED)
-    turn_ends = after(lease.held.granted, terms.min_turn)
-    if now < turn_ends:
-        return _blocker(lease, How.IN_TURN, left(turn_ends, now))
-    if waiter.terms.priority != terms.priority:
-        return None if waiter.terms.priority > terms.priority else _blocker(lease, How.OUTRANKS)
-    if not terms.boundary:
-        return _blocker(lease, How.BUSY)
-    return _still_to_answer(lease, now)
-
-
-def _still_to_answer(lease: Lease, now: Instant) -> Blocker | None:
-    """Return the blocker that an engine is until it has answered a request, or could have (Q11)."""
-    match lease:
-        case Starting():
-            return _blocker(lease, How.STARTING)
-        case Running(served=False) if now < after(lease.ready, ANSWER_FIRST_FOR):
-            return _blocker(lease, How.STARTING, left(after(lease.ready, ANSWER_FIRST_FOR), now))
-        case _:
-            return None
-
-
-def _as_blocker(lease: Lease) -> Blocker:
-    """Return what a lease is to somebody who waits for it to end."""
-    match lease:
-        case Granted() | Starting():
-            return _blocker(lease, How.STARTING)
-        case Draining() | Keeping():
-            return _blocker(lease, How.DRAINING)
-        case Releasing():
-            return _blocker(lease, How.RELEASING)
-        case Stuck():
-            return _blocker(lease, How.STUCK)
-        case Detached():
-            return _blocker(lease, How.DETACHED)
-        case Running():
-            return _blocker(lease, How.HELD if lease.held.holder is None else How.DRAINING)
-
-
-def _blocker(lease: Lease, how: How, left_: Seconds | None = None) -> Blocker:
-    return Blocker(who=lease.name, how=how, ref=lease.id, left=left_)
+def _other_cards(card: Card, waiter: Waiter) -> Blocker:
+    """Return what a share that fits here waits for."""
+    others = [name for name in waiter.cards if name != card.name]
+    return Blocker(who=" and ".join(others), how=How.OTHER_CARDS, ref=others[0])

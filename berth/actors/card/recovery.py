@@ -1,5 +1,6 @@
 """A card that starts again from what the journal kept (S6)."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from berth.actors.card.state import Card, HandOffs, Settings
 from berth.actors.card.turn import Turn
 from berth.actors.journal.messages import Kept
 from berth.actors.trees.messages import WatchTree
+from berth.ids import CardName
 from berth.lease import Detached, Draining, Lease, Releasing, Running, Stuck, with_held
 from berth.readings import CardIdentity
 from berth.units import Instant, Seconds, after
@@ -21,16 +23,22 @@ def restored(
     settings: Settings,
     kept: Kept,
     now: Instant,
+    *,
+    cards: Sequence[CardIdentity] = (),
+    again: bool = False,
 ) -> Card:
     """Return the card as it starts: whoever held it may still hold it.
 
     Also who held it by a journal that could not be read: all holders have the time to come back.
+    One that is started `again` under a node that lives grants nothing before it has heard what
+    that node knows: a grant on several cards may be on its way. `cards` are all of the node's.
     """
-    named = (_on_card(lease, identity) for lease in kept.leases.get(identity.key, ()))
+    names = {card.key: card.name for card in cards or (identity,)}
+    named = (_on_card(lease, identity, names) for lease in kept.leases.get(identity.key, ()))
     leases = tuple(
         sorted((_after_restart(lease, settings, now) for lease in named), key=_grant_order)
     )
-    silent = any(isinstance(lease, Detached) for lease in leases) or bool(kept.suspect)
+    silent = again or any(isinstance(one, Detached) for one in leases) or bool(kept.suspect)
     taken = kept.hand_offs.get(identity.key)
     return Card(
         identity=identity,
@@ -40,6 +48,7 @@ def restored(
         leases=leases,
         recovering_until=after(now, COME_BACK_WITHIN) if silent else None,
         strangers_may_return=bool(kept.suspect),
+        awaits_node=again,
     )
 
 
@@ -50,9 +59,10 @@ def watches(card: Card) -> tuple[WatchTree, ...]:
     return tuple(effect for effect in turn.effects if isinstance(effect, WatchTree))
 
 
-def _on_card(lease: Lease, identity: CardIdentity) -> Lease:
-    """Return the lease with the card's name as it is now: an index may change over a reboot."""
-    return with_held(lease, replace(lease.held, cards=(identity.name,)))
+def _on_card(lease: Lease, identity: CardIdentity, names: Mapping[str, CardName]) -> Lease:
+    """Return the lease with the cards' names as they are now: an index may change over a reboot."""
+    cards = tuple(names.get(key, CardName(key)) for key in lease.held.keys)
+    return with_held(lease, replace(lease.held, cards=cards or (identity.name,)))
 
 
 def _after_restart(lease: Lease, settings: Settings, now: Instant) -> Lease:

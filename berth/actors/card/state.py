@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from berth.ids import CardName, LeaseId, ProcessId, RequestId
+from berth.actors.node.inbox import Stand
+from berth.ids import CardName, LeaseId, ProcessId, RequestId, number_of
 from berth.lease import Ask, Lease, Terms, become
 from berth.readings import NOT_READ_YET, CardIdentity, GpuProcess, Reading, Unmeasured
 from berth.standing import Blocker, Outlook
@@ -33,7 +34,9 @@ class Waiter(msgspec.Struct, frozen=True, kw_only=True):
 
     `behind` names the one of the same exclusive name that must end first. `lacked_room`: books or
     reading had no room for it once (a collision avoided, when it is granted). `ordered`: when the
-    first holder was asked to make room for it.
+    first holder was asked to make room for it. A request for several `cards` is a waiter on each:
+    `stand` is what the node was told last of its share here, and `may_ask` that the node lets it
+    ask holders. `chosen` says why a request for any card is here.
     """
 
     request: RequestId
@@ -45,9 +48,17 @@ class Waiter(msgspec.Struct, frozen=True, kw_only=True):
     refuse_at: Instant
     behind: str = ""
     lacked_room: bool = False
+    chosen: str = ""
+    may_ask: bool = False
+    stand: Stand | None = None
     blockers: tuple[Blocker, ...] | None = None
     outlook: Outlook | None = None
     ordered: Instant | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether it waits for several cards at once."""
+        return len(self.cards) > 1
 
 
 class HandOffs(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +81,15 @@ class HandOffs(msgspec.Struct, frozen=True, kw_only=True):
         """Return them with one more."""
         recent = (*self.recent, took)[-HAND_OFFS_KEPT:]
         return HandOffs(count=self.count + 1, recent=recent)
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A share that is kept free until the node says what becomes of it; `doubt_at` it is asked."""
+
+    request: RequestId
+    ask: Ask
+    round: int
+    doubt_at: Instant
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,10 +124,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     stand in order of grant, `queue` in order of turn. `recovering_until`: after a restart nothing
     is granted until the holders of old came back, are gone, or this instant has passed; with
     `strangers_may_return` there may be some that nobody knows of, so it is waited for.
+    `awaits_node`: it was started again, and has not heard yet what the node knows of it.
     `overdrawn` is the first of the readings in a row that show more than the books know of.
     `fast` and `wake` are what the probe was told of its pace.
     `awake_since`: when the machine last woke from a suspend; readings from before say nothing.
-    `alarmed` holds what was told once and must not be told again: contested leases, stowaways.
+    `offers` count as taken. `contested` and `strangers` were told once and are not told again.
     """
 
     identity: CardIdentity
@@ -117,9 +138,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     baseline: MiB | None = None
     leases: tuple[Lease, ...] = ()
     queue: tuple[Waiter, ...] = ()
+    offers: tuple[Offer, ...] = ()
     recovering_until: Instant | None = None
     strangers_may_return: bool = False
     awake_since: Instant | None = None
+    awaits_node: bool = False
     journal_writable: bool = True
     closing: bool = False
     fast: bool = False
@@ -178,6 +201,20 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         """Return the card without that waiter."""
         return replace(self, queue=tuple(w for w in self.queue if w.request != request))
 
+    def with_waiter_changed(self, waiter: Waiter) -> "Card":
+        """Return the card with `waiter` in the place of the one of its request."""
+        queue = (waiter if old.request == waiter.request else old for old in self.queue)
+        return replace(self, queue=tuple(queue))
 
-def _turn(waiter: Waiter) -> tuple[int, float]:
-    return (-waiter.terms.priority, waiter.arrived)
+    def offer(self, request: RequestId) -> Offer | None:
+        """Return what is kept free for that request, None when nothing is."""
+        return next((offer for offer in self.offers if offer.request == request), None)
+
+    def without_offer(self, request: RequestId) -> "Card":
+        """Return the card without that offer."""
+        return replace(self, offers=tuple(o for o in self.offers if o.request != request))
+
+
+def _turn(waiter: Waiter) -> tuple[int, float, int]:
+    """Return the place in line: the same on every card, so that no two wait for each other."""
+    return (-waiter.terms.priority, waiter.arrived, number_of(waiter.request))

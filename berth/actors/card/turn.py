@@ -219,21 +219,30 @@ class Turn(msgspec.Struct):
     def done(self, call: CallId, lease: Lease | None = None, state: str | None = None) -> None:
         """Answer an operation."""
         if lease is None:
-            self.then.append(CallDone(call=call))
+            self.then.append(CallDone(call=call, on=self.card.name))
         else:
             self.then.append(
-                CallDone(call=call, lease=lease.id, state=state, card=self.card.identity)
+                CallDone(
+                    call=call,
+                    lease=lease.id,
+                    state=state,
+                    card=self.card.identity,
+                    on=self.card.name,
+                )
             )
 
     def failed(self, call: CallId, code: Code, message: str, hint: str = "") -> None:
         """Answer an operation that cannot be done."""
-        self.then.append(CallFailed(call=call, code=code, message=message, hint=hint))
+        self.then.append(
+            CallFailed(call=call, code=code, message=message, hint=hint, on=self.card.name)
+        )
 
     def order(self, lease: Lease, order: Order, why: str, *, at_once: bool = False) -> None:
         """Send a holder an order, once it is journaled."""
         self.then.append(
             OrderGiven(
                 lease=lease.id,
+                card=self.card.name,
                 order=order,
                 attempt=lease.held.attempt,
                 grace=lease.terms.grace,

@@ -62,6 +62,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     members: list[_Process] = []
     scope: str | None = None
     cards: list[str] = []
+    card_keys: list[str] = []
     unexplained_mib: int = 0
     attempt: int = 0
     order: str | None = None
@@ -106,6 +107,7 @@ def encode_lease(lease: Lease, clocks: Clocks) -> bytes:
             members=[_process(member) for member in sorted(held.members)],
             scope=held.scope,
             cards=list(held.cards),
+            card_keys=list(held.keys),
             unexplained_mib=held.unexplained,
             attempt=held.attempt,
             order=None if order is None else order.value,
@@ -199,6 +201,7 @@ def _held(kept: LeaseRecord) -> Held:
         holder=None if kept.holder is None else ProcessId(kept.holder.pid, kept.holder.start),
         granted=Instant(kept.granted),
         cards=tuple(CardName(card) for card in kept.cards),
+        keys=tuple(kept.card_keys),
         unexplained=MiB(kept.unexplained_mib),
         attempt=Attempt(kept.attempt),
         members=frozenset(ProcessId(member.pid, member.start) for member in kept.members),

@@ -20,11 +20,12 @@ berthd was restarted) it finds its place in the queue or its lease, and never ma
 Holders hear a ping every 5 s. One that cannot be reached keeps its lease: its process counts, and
 the trees actor watches that.
 
-Requests and names are in `requests.py`, holds in `holds.py`, what clients hear unasked in
-`telling.py`, the making of answers in `desk.py`.
+Requests and names are in `requests.py`, holds in `holds.py`, which card takes a request for any in
+`choice.py`, the agreement on several cards in `agreement.py`, holders that come back in
+`attaching.py`, what clients hear unasked in `telling.py`, operations that cards must answer in
+`calls.py`, the making of answers in `desk.py`.
 """
 
-from collections.abc import Callable
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -40,7 +41,7 @@ from berth.actors.card.messages import (
     StopLease,
 )
 from berth.actors.journal.messages import ReadEvents
-from berth.actors.node import holds, requests, telling
+from berth.actors.node import agreement, attaching, calls, choice, holds, requests, telling
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     CallDone,
@@ -52,6 +53,11 @@ from berth.actors.node.inbox import (
     RequestGranted,
     RequestRefused,
     RequestStands,
+    ShareAccepted,
+    ShareDeclined,
+    ShareInDoubt,
+    ShareStands,
+    Surveyed,
 )
 from berth.actors.node.messages import (
     AskLease,
@@ -87,7 +93,6 @@ from berth.actors.node.messages import (
 )
 from berth.actors.node.state import Gathering, Node
 from berth.errors import BerthBug, Code
-from berth.ids import LeaseId
 from berth.units import Instant, Seconds, after, since
 from berth.views import NodeView, Status
 from berth.wire import PROTOCOL
@@ -115,9 +120,9 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
         case LeaseEnded():
             requests.on_lease_ended(desk, event)
         case CallDone():
-            _on_call_done(desk, event)
+            calls.on_done(desk, event)
         case CallFailed():
-            _on_call_failed(desk, event)
+            calls.on_failed(desk, event)
         case CardDescribed():
             _on_described(desk, event)
         case EventsRead():
@@ -126,6 +131,11 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
             desk.effects.append(Publish(event=event.event))
         case CardRestarted():
             telling.ask_again(desk, event.card)
+            agreement.start_over(desk, event.card)
+        case ShareStands() | ShareAccepted() | ShareDeclined() | ShareInDoubt():
+            agreement.take(desk, event)
+        case Surveyed():
+            _refuse(desk, choice.on_surveyed(desk, event))
         case SocketDied():
             raise BerthBug(f"the socket thread died: {event.cause}")
         case CloseNode():
@@ -153,14 +163,14 @@ def _on_called(desk: Desk, called: Called) -> None:
         case ShowStatus():
             _gather(desk, called)
         case ShowEvents():
-            call = desk.call(called, None)
+            call = desk.call(called)
             desk.effects.append(
                 ReadEvents(call=call, after_seq=op.after_seq, within=op.within, limit=op.limit)
             )
         case AskLease():
             requests.on_ask(desk, called, op.wanted)
         case AttachLease():
-            requests.on_attach(desk, called, op)
+            attaching.on_attach(desk, called, op)
         case TellStarted() | TellWord() | GiveBack():
             _from_holder(desk, called, op)
         case Withdraw():
@@ -206,22 +216,7 @@ def _from_holder(desk: Desk, called: Called, op: TellStarted | TellWord | GiveBa
                     in_flight=op.in_flight,
                 )
 
-    _to_lease(desk, called, op.lease, message)
-
-
-def _to_lease(
-    desk: Desk, called: Called, lease: LeaseId, message: Callable[[CallId], CardInbox]
-) -> None:
-    party = desk.node.leases.get(lease)
-    if party is None:
-        desk.refuse(called, Code.NOT_FOUND, f"there is no lease {lease}")
-        return
-    if not desk.node.governs(party.cards[0]):
-        why = f"{lease} is on {party.cards[0]}, which this berthd does not govern"
-        desk.refuse(called, Code.NO_CARD, why)
-        return
-    call = desk.call(called, party.cards[0])
-    desk.to_card(party.cards[0], message(call))
+    calls.pass_on(desk, called, op.lease, message)
 
 
 def _on_stop(desk: Desk, called: Called, op: Stop) -> None:
@@ -237,15 +232,17 @@ def _on_stop(desk: Desk, called: Called, op: Stop) -> None:
         failure = Failure(code=Code.WITHDRAWN, message="withdrawn: stopped by a person")
         desk.answer(party, None, failure)
     for lease in leases[:-1]:
-        if not desk.node.governs(desk.node.leases[lease].cards[0]):
-            continue
-        stop = StopLease(call=desk.silent_call(), lease=lease, at_once=op.at_once)
-        desk.to_card(desk.node.leases[lease].cards[0], stop)
+        for card in desk.node.leases[lease].cards:
+            if desk.node.governs(card):
+                stop = StopLease(call=desk.silent_call(), lease=lease, at_once=op.at_once)
+                desk.to_card(card, stop)
     if not leases:
         desk.reply(called, {"stopped": [*waiting]})
         return
     last = leases[-1]
-    _to_lease(desk, called, last, lambda call: StopLease(call=call, lease=last, at_once=op.at_once))
+    calls.pass_on(
+        desk, called, last, lambda call: StopLease(call=call, lease=last, at_once=op.at_once)
+    )
 
 
 def _on_reclaim(desk: Desk, called: Called, op: Reclaim) -> None:
@@ -256,35 +253,20 @@ def _on_reclaim(desk: Desk, called: Called, op: Reclaim) -> None:
         desk.refuse(called, Code.NOT_FOUND, f"there is no lease called {op.target}", hint)
         return
     for lease in leases[:-1]:
-        if desk.node.governs(desk.node.leases[lease].cards[0]):
-            reclaim = ReclaimLease(call=desk.silent_call(), lease=lease)
-            desk.to_card(desk.node.leases[lease].cards[0], reclaim)
+        for card in desk.node.leases[lease].cards:
+            if desk.node.governs(card):
+                desk.to_card(card, ReclaimLease(call=desk.silent_call(), lease=lease))
     last = leases[-1]
-    _to_lease(desk, called, last, lambda call: ReclaimLease(call=call, lease=last))
+    calls.pass_on(desk, called, last, lambda call: ReclaimLease(call=call, lease=last))
 
 
 # --- answers that come back ---------------------------------------------------------------------
 
 
-def _on_call_done(desk: Desk, event: CallDone) -> None:
-    calling = desk.node.calls.get(event.call)
-    if calling is None:
-        return
-    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
-    if calling.attaching is not None and event.lease is not None:
-        party = calling.attaching
-        desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
-    cards = [] if event.card is None else [requests.card_grant(event.card)]
-    desk.answer(calling, {"lease": event.lease, "state": event.state, "cards": cards})
-
-
-def _on_call_failed(desk: Desk, event: CallFailed) -> None:
-    calling = desk.node.calls.get(event.call)
-    if calling is None:
-        return
-    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
-    failure = Failure(code=event.code, message=event.message, hint=event.hint)
-    desk.answer(calling, None, failure)
+def _refuse(desk: Desk, *refused: RequestRefused | None) -> None:
+    for event in refused:
+        if event is not None:
+            requests.on_refused(desk, event)
 
 
 def _on_events(desk: Desk, event: EventsRead) -> None:
@@ -351,25 +333,14 @@ def _show(desk: Desk, call: CallId) -> None:
 
 def _on_peer_gone(desk: Desk, event: PeerGone) -> None:
     requests.lost(desk, event.connection)
-    calls = {}
-    for call, calling in desk.node.calls.items():
-        if calling.connection != event.connection:
-            calls[call] = calling
-        elif calling.attaching is not None:
-            # Its card takes the holder in all the same, and the next attach must find it.
-            party = replace(calling.attaching, connection=None)
-            calls[call] = replace(calling, connection=None, attaching=party)
-    desk.node = replace(desk.node, calls=calls)
+    calls.lost(desk, event.connection)
 
 
 def _on_tick(desk: Desk) -> None:
     for call, gathering in tuple(desk.node.gathering.items()):
         if desk.now >= gathering.answer_by:
             _show(desk, call)
-    for call, calling in tuple(desk.node.calls.items()):
-        if desk.now >= calling.answer_by:
-            desk.node = replace(desk.node, calls=without_item(desk.node.calls, call))
-            who = calling.card or "the journal"
-            failure = Failure(code=Code.INTERNAL, message=f"{who} did not answer in 5s; try again")
-            desk.answer(calling, None, failure)
+    calls.on_tick(desk)
+    agreement.on_tick(desk)
+    _refuse(desk, *choice.on_tick(desk))
     telling.send_heartbeats(desk, HEARTBEAT)

@@ -93,14 +93,16 @@ class Desk(msgspec.Struct):
         """Tell a card something."""
         self.effects.append(ForCard(card=card, message=message))
 
-    def call(self, called: Called, card: CardName | None, attaching: Party | None = None) -> CallId:
-        """Note an operation that somebody else will answer."""
+    def call(
+        self, called: Called, cards: tuple[CardName, ...] = (), attaching: Party | None = None
+    ) -> CallId:
+        """Note an operation that somebody else will answer: every one of the cards, or another."""
         call = CallId(number=self.node.last_call + 1)
         calling = Calling(
             connection=called.peer.connection,
             message_id=called.message_id,
             answer_by=after(self.now, ANSWER_WITHIN),
-            card=card,
+            cards=cards,
             attaching=attaching,
         )
         self.node = replace(

@@ -43,7 +43,7 @@ def on_take(desk: Desk, called: Called, op: TakeHold) -> None:
     asked = []
     for card in cards:
         wanted = Wanted(terms=_terms(op), mib=op.mib, cards=(card.name,), numbered=True)
-        asked.append(requests.ask_card(desk, called, wanted, card, holding=number))
+        asked.append(requests.ask_cards(desk, called, wanted, (card,), holding=number))
     if not op.patient:
         desk.reply(called, {"requests": asked, "leases": [], "state": "queued"})
 

@@ -4,6 +4,7 @@ They stand apart from `messages.py` because the journal carries them (an answer 
 record), and the journal must not know what clients can ask.
 """
 
+from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
@@ -13,7 +14,7 @@ from berth.ids import Attempt, CardName, LeaseId, RequestId
 from berth.lease import Order
 from berth.readings import CardIdentity
 from berth.standing import Blocker, Eta, Outlook
-from berth.units import Instant, Seconds
+from berth.units import Instant, MiB, Seconds
 from berth.views import CardStatus
 
 
@@ -40,12 +41,79 @@ class RequestStands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestGranted(msgspec.Struct, frozen=True, kw_only=True):
-    """From a card: the one good end of a request. It holds for a start until `start_by`."""
+    """The one good end of a request, on the cards in the order named.
+
+    From the card; on several cards, the node's own, back from the journal. It holds for a start
+    until `start_by`.
+    """
 
     request: RequestId
     lease: LeaseId
-    card: CardIdentity
+    cards: tuple[CardIdentity, ...]
     start_by: Instant | None = None
+
+
+class Stand(StrEnum):
+    """How a card stands to its share of a request for several cards (M2)."""
+
+    FITS = "fits"
+    """The share could be granted now."""
+    COULD_ASK = "could_ask"
+    """First in line here, and there are holders to ask, or holders already leaving."""
+    BLOCKED = "blocked"
+    """Neither."""
+
+
+class ShareStands(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card, when it changes: how it stands to its share of a request."""
+
+    request: RequestId
+    card: CardName
+    stand: Stand
+
+
+class ShareAccepted(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card: the share is kept free for the request, until the node says what becomes of it.
+
+    `unexplained` is what nobody explained on the card just then (MiB), `avoided` whether the
+    request had to wait because there was no room here.
+    """
+
+    request: RequestId
+    card: CardName
+    round: int
+    unexplained: MiB
+    avoided: bool
+
+
+class ShareDeclined(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card: the share does not fit (any more)."""
+
+    request: RequestId
+    card: CardName
+    round: int
+
+
+class ShareInDoubt(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card: it keeps a share free and has heard no more of it. Is it still wanted?"""
+
+    request: RequestId
+    card: CardName
+    round: int
+
+
+class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card, for a request that takes any card (Q9): what it would cost here.
+
+    `rank`: 0 it fits now, 1 by asking holders, 2 by waiting, 3 when the card can be read, 4 never.
+    `cost` compares two of the same rank, the least is best; `why` says it for people.
+    """
+
+    request: RequestId
+    card: CardName
+    rank: int
+    cost: tuple[float, ...]
+    why: str
 
 
 class RequestRefused(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +130,7 @@ class OrderGiven(msgspec.Struct, frozen=True, kw_only=True):
     """From a card, for a holder: do this. Answered with `lease.answer` and the same attempt."""
 
     lease: LeaseId
+    card: CardName
     order: Order
     attempt: Attempt
     grace: Seconds
@@ -70,12 +139,16 @@ class OrderGiven(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallDone(msgspec.Struct, frozen=True, kw_only=True):
-    """From a card: an operation is done; for an attach, `lease` and `state` say what it found."""
+    """From a card: an operation is done; for an attach, `lease` and `state` say what it found.
+
+    `on` is the card that answers.
+    """
 
     call: CallId
     lease: LeaseId | None = None
     state: str | None = None
     card: CardIdentity | None = None
+    on: CardName | None = None
 
 
 class CallFailed(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +158,7 @@ class CallFailed(msgspec.Struct, frozen=True, kw_only=True):
     code: Code
     message: str
     hint: str = ""
+    on: CardName | None = None
 
 
 class LeaseEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,4 +185,9 @@ ToNode: TypeAlias = (
     | CallFailed
     | LeaseEnded
     | CardDescribed
+    | ShareStands
+    | ShareAccepted
+    | ShareDeclined
+    | ShareInDoubt
+    | Surveyed
 )

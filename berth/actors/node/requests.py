@@ -1,15 +1,16 @@
 """Requests for leases, from asking to their one end; names, keys, and who waits for whose end."""
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from berth.actors.card.messages import (
-    AttachHolder,
     NameFreed,
     ReleaseLease,
     SeekLease,
     WithdrawRequest,
 )
-from berth.actors.node import holds
+from berth.actors.node import agreement, choice, holds
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     LeaseEnded,
@@ -18,7 +19,6 @@ from berth.actors.node.inbox import (
     RequestStands,
 )
 from berth.actors.node.messages import (
-    AttachLease,
     Called,
     CardGrant,
     Failure,
@@ -26,15 +26,18 @@ from berth.actors.node.messages import (
     Wanted,
     Withdraw,
 )
-from berth.actors.node.state import Node, Party
+from berth.actors.node.state import Agreement, Node, Party
 from berth.cards import find_card, known_cards, no_card
 from berth.errors import Code
-from berth.ids import Connection, LeaseId, RequestId, lease_of
+from berth.ids import Connection, LeaseId, RequestId
 from berth.lease import WHOLE_CARD, Ask, Priority
 from berth.readings import CardIdentity
-from berth.standing import aged, sentence
-from berth.units import Instant, since
+from berth.standing import How, aged, sentence
+from berth.units import Instant, Seconds, since
 from berth.views import blocker_view
+
+ANY_CARD: Final = ("any",)
+"""How a client says that any card will do (Q9)."""
 
 # --- asking ---------------------------------------------------------------------------------------
 
@@ -48,19 +51,23 @@ def on_ask(desk: Desk, called: Called, wanted: Wanted) -> None:
     if lease is not None:
         _found_granted(desk, called, lease)
         return
-    card = _card_for(desk, called, wanted)
-    if card is None:
+    cards = cards_for(desk, called, wanted)
+    if not cards:
         return
     if desk.node.closing:
         desk.refuse(called, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return
-    ask_card(desk, called, wanted, card)
+    ask_cards(desk, called, wanted, cards)
 
 
-def ask_card(
-    desk: Desk, called: Called, wanted: Wanted, card: CardIdentity, holding: int = 0
+def ask_cards(
+    desk: Desk,
+    called: Called,
+    wanted: Wanted,
+    cards: tuple[CardIdentity, ...],
+    holding: int = 0,
 ) -> RequestId:
-    """Make a request of what a client wants, and send it to its card."""
+    """Make a request of what a client wants, and send it to its cards."""
     number = desk.next_number()
     is_hold = wanted.terms.priority is Priority.HOLD
     of_hold = desk.node.holdings.get(holding)
@@ -68,27 +75,35 @@ def ask_card(
         number=number,
         name=_free_name(desk.node, wanted),
         key=wanted.terms.key,
-        cards=(card.name,),
+        cards=tuple(card.name for card in cards),
         exclusive=wanted.terms.exclusive,
         connection=called.peer.connection if of_hold is None else of_hold.connection,
         message_id=called.message_id,
         is_hold=is_hold,
         holding=holding,
     )
+    party = replace(party, behind=_namesake(desk.node, party) if party.exclusive else "")
     request = RequestId(f"r{number}")
+    asks = asks_of(wanted, len(cards))
     seek = SeekLease(
         request=request,
         terms=replace(wanted.terms, name=party.name),
-        ask=_ask_of(wanted),
+        ask=asks[0],
         holder=None if is_hold else called.peer.process,
         cards=party.cards,
-        waited=wanted.waited,
-        behind=_namesake(desk.node, party) if party.exclusive else "",
+        arrived=Instant(desk.now - wanted.waited),
+        behind=party.behind,
     )
-    party = replace(party, behind=seek.behind, sought=seek, asked=desk.now)
+    if wanted.cards == ANY_CARD and len(desk.node.cards) > 1:
+        choice.begin(desk, request, replace(party, cards=()), seek)
+        desk.progress(party, standing(request, party, desk.now))
+        return request
+    sought = {card: replace(seek, ask=ask) for card, ask in zip(party.cards, asks, strict=True)}
+    party = replace(party, sought=sought, agreement=Agreement() if party.shared else None)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
     desk.progress(party, standing(request, party, desk.now))
-    desk.to_card(card.name, seek)
+    for card, share in sought.items():
+        desk.to_card(card, share)
     return request
 
 
@@ -101,33 +116,41 @@ def _found_waiting(desk: Desk, called: Called, request: RequestId) -> None:
 def _found_granted(desk: Desk, called: Called, lease: LeaseId) -> None:
     party = _reached_by(desk.node.leases[lease], called)
     desk.node = replace(desk.node, leases=with_item(desk.node.leases, lease, party))
-    card = find_card(desk.node.cards, party.cards[0])
-    desk.answer(party, _granted(lease, party, card))
+    found = (find_card(desk.node.cards, card) for card in party.cards)
+    cards = tuple(card for card in found if card is not None)
+    desk.answer(party, _granted(lease, party, cards))
 
 
 def _reached_by(party: Party, called: Called) -> Party:
     return replace(party, connection=called.peer.connection, message_id=called.message_id)
 
 
-def _card_for(desk: Desk, called: Called, wanted: Wanted) -> CardIdentity | None:
-    """Return the card that a request goes to; answer the client when there is none (Q9)."""
+def cards_for(desk: Desk, called: Called, wanted: Wanted) -> tuple[CardIdentity, ...]:
+    """Return the cards that a request is for; answer the client when there are none (Q9, M2)."""
     if not desk.node.cards:
         desk.refuse(called, Code.NO_CARD, "berthd governs no card", "see berth daemon --gpu")
-        return None
-    if len(wanted.cards) > 1:
-        desk.refuse(called, Code.BAD_REQUEST, "a lease on several cards is not there yet")
-        return None
-    if not wanted.cards:
-        return desk.node.cards[0]
-    card = find_card(desk.node.cards, wanted.cards[0])
-    if card is None:
-        known = known_cards(desk.node.cards)
-        desk.refuse(called, Code.NO_CARD, no_card(wanted.cards[0]), f"there is {known}")
-    return card
+        return ()
+    if not wanted.cards or wanted.cards == ANY_CARD:
+        return desk.node.cards[:1]
+    cards = []
+    for text in wanted.cards:
+        card = find_card(desk.node.cards, text)
+        if card is None:
+            known = known_cards(desk.node.cards)
+            desk.refuse(called, Code.NO_CARD, no_card(text), f"there is {known}")
+            return ()
+        if card in cards:
+            why = f"{text} is {card.name}, which is named already; name each card once"
+            desk.refuse(called, Code.BAD_REQUEST, why)
+            return ()
+        cards.append(card)
+    return tuple(cards)
 
 
-def _ask_of(wanted: Wanted) -> Ask:
-    return wanted.mib[0] if wanted.mib else WHOLE_CARD
+def asks_of(wanted: Wanted, cards: int) -> tuple[Ask, ...]:
+    """Return what is asked on each of so many cards: one figure is for every card."""
+    asks: tuple[Ask, ...] = wanted.mib or (WHOLE_CARD,)
+    return asks if len(asks) == cards else asks[:1] * cards
 
 
 def _free_name(node: Node, wanted: Wanted) -> str:
@@ -159,47 +182,61 @@ def _namesake(node: Node, party: Party) -> str:
 
 
 def on_stands(desk: Desk, event: RequestStands) -> None:
-    """A waiter's reason changed."""
+    """A waiter's reason changed on one of its cards."""
     party = desk.node.requests.get(event.request)
     if party is None:
         return
-    party = replace(party, stands=event, stood=desk.now)
+    party = replace(party, stands=with_item(party.stands, event.card, event), stood=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
     desk.progress(party, standing(event.request, party, desk.now))
 
 
 def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
-    """Return where a request stands, with the time that has passed since its card said so."""
-    stands = party.stands
-    if stands is None:
-        return {"request": request, "state": "queued", "name": party.name}
+    """Return where a request stands, with the time that has passed since its cards said so.
+
+    Of several cards, it is what keeps it on those that have no room for it.
+    """
+    data: dict[str, object] = {"request": request, "state": "queued", "name": party.name}
+    stands = [stand for stand in party.stands.values() if not _waits_for_others(stand)]
+    stands = stands or list(party.stands.values())
+    if not stands:
+        return data
     elapsed = since(party.stood, now)
-    blockers = aged(stands.blockers, elapsed)
-    eta = None if stands.eta is None else max(0.0, round(stands.eta.left - elapsed, 2))
+    etas = [stand.eta for stand in stands]
+    known = [eta for eta in etas if eta is not None]
+    eta = max(known, key=lambda one: one.left) if len(known) == len(etas) else None
     return {
-        "request": request,
-        "state": "queued",
-        "name": party.name,
-        "card": stands.card,
-        "position": stands.position,
-        "waiting": stands.waiting,
-        "why": sentence(blockers, stands.outlook) if blockers else stands.why,
-        "blockers": [blocker_view(blocker) for blocker in blockers],
-        "eta_s": eta,
-        "eta_of": None if stands.eta is None else stands.eta.of,
+        **data,
+        "card": ",".join(stand.card for stand in stands),
+        "position": max(stand.position for stand in stands),
+        "waiting": max(stand.waiting for stand in stands),
+        "why": "; ".join(_why(stand, elapsed) for stand in stands),
+        "blockers": [blocker_view(b) for stand in stands for b in aged(stand.blockers, elapsed)],
+        "eta_s": None if eta is None else max(0.0, round(eta.left - elapsed, 2)),
+        "eta_of": None if eta is None else eta.of,
     }
+
+
+def _why(stand: RequestStands, elapsed: Seconds) -> str:
+    blockers = aged(stand.blockers, elapsed)
+    return sentence(blockers, stand.outlook) if blockers else stand.why
+
+
+def _waits_for_others(stand: RequestStands) -> bool:
+    return all(blocker.how is How.OTHER_CARDS for blocker in stand.blockers)
 
 
 def on_granted(desk: Desk, event: RequestGranted) -> None:
     """A request became a lease. If its client has left meanwhile, the lease goes back at once."""
+    agreement.committed(desk, event.request)
     party = desk.node.requests.get(event.request)
     if party is None:
-        desk.to_card(
-            event.card.name,
-            ReleaseLease(call=desk.silent_call(), lease=event.lease, peer=None, unseen=True),
-        )
+        for card in event.cards:
+            call = desk.silent_call()
+            given_back = ReleaseLease(call=call, lease=event.lease, peer=None, unseen=True)
+            desk.to_card(card.name, given_back)
         return
-    party = replace(party, stands=None, behind="", start_by=event.start_by)
+    party = replace(party, sought={}, stands={}, agreement=None, behind="", start_by=event.start_by)
     desk.node = replace(
         desk.node,
         requests=without_item(desk.node.requests, event.request),
@@ -211,14 +248,14 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
         desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
         holds.on_granted(desk, event.lease, party)
     else:
-        desk.answer(party, _granted(event.lease, party, event.card))
+        desk.answer(party, _granted(event.lease, party, event.cards))
 
 
-def _granted(lease: LeaseId, party: Party, card: CardIdentity | None) -> ReplyData:
+def _granted(lease: LeaseId, party: Party, cards: tuple[CardIdentity, ...]) -> ReplyData:
     return {
         "lease": lease,
         "name": party.name,
-        "cards": [] if card is None else [card_grant(card)],
+        "cards": [card_grant(card) for card in cards],
         "start_by": party.start_by,
     }
 
@@ -229,11 +266,16 @@ def card_grant(card: CardIdentity) -> CardGrant:
 
 
 def on_refused(desk: Desk, event: RequestRefused) -> None:
-    """A request ended without a grant."""
+    """A request ended without a grant: on one of its cards, so on all."""
+    agreement.lost(desk, event.request)
     party = desk.node.requests.get(event.request)
     if party is None:
         return
     _forget_request(desk, event.request)
+    if party.shared:
+        for card in party.cards:
+            end = WithdrawRequest(request=event.request, why=event.message, refused=event.code)
+            desk.to_card(card, end)
     failure = Failure(
         code=event.code, message=event.message, hint=event.hint, waited_out=event.waited_out
     )
@@ -244,10 +286,16 @@ def on_refused(desk: Desk, event: RequestRefused) -> None:
 
 
 def on_lease_ended(desk: Desk, event: LeaseEnded) -> None:
-    """A lease has left the books."""
-    if event.lease in desk.node.leases:
+    """A lease has left the books of a card; with the last of its cards it is over."""
+    party = desk.node.leases.get(event.lease)
+    if party is None:
+        return
+    party = replace(party, ended=party.ended | {event.card})
+    if party.ended.issuperset(party.cards):
         desk.node = replace(desk.node, leases=without_item(desk.node.leases, event.lease))
         _free_behind(desk, event.lease)
+    else:
+        desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
 
 
 def _forget_request(desk: Desk, request: RequestId) -> None:
@@ -270,7 +318,8 @@ def _free_behind(desk: Desk, ended: str) -> None:
             moved = replace(party, behind=_namesake(desk.node, party))
             desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, moved))
             if not moved.behind:
-                desk.to_card(party.cards[0], NameFreed(request=request))
+                for card in party.cards:
+                    desk.to_card(card, NameFreed(request=request))
 
 
 # --- leaving, coming back -------------------------------------------------------------------------
@@ -290,10 +339,12 @@ def on_withdraw(desk: Desk, called: Called, op: Withdraw) -> None:
 
 
 def withdraw(desk: Desk, request: RequestId, why: str) -> None:
-    """Take a request back, and tell its card."""
+    """Take a request back, and tell its cards. A grant on its way goes back when it comes."""
     party = desk.node.requests[request]
     _forget_request(desk, request)
-    desk.to_card(party.cards[0], WithdrawRequest(request=request, why=why))
+    if request not in desk.node.commits:
+        for card in party.cards:
+            desk.to_card(card, WithdrawRequest(request=request, why=why))
 
 
 def lost(desk: Desk, connection: Connection) -> None:
@@ -307,46 +358,3 @@ def lost(desk: Desk, connection: Connection) -> None:
             away = replace(party, connection=None)
             desk.node = replace(desk.node, leases=with_item(desk.node.leases, lease, away))
     desk.node = replace(desk.node, told=without_item(desk.node.told, connection))
-
-
-def on_attach(desk: Desk, called: Called, op: AttachLease) -> None:
-    """A holder comes back, with its lease or (it ran unprotected) without one."""
-    known = None if op.lease is None else desk.node.leases.get(op.lease)
-    if known is None:
-        _, lease = desk.node.by_key(op.wanted.terms.key)
-        known = None if lease is None else desk.node.leases[lease]
-    card = _card_for(desk, called, op.wanted)
-    if card is None:
-        return
-    if known is not None and not desk.node.governs(known.cards[0]):
-        desk.refuse(called, Code.NO_CARD, no_card(known.cards[0]))
-        return
-    number = desk.next_number() if known is None else known.number
-    party = Party(
-        number=number,
-        name=op.wanted.terms.name if known is None else known.name,
-        key=op.wanted.terms.key,
-        cards=(card.name,) if known is None else known.cards,
-        exclusive=op.wanted.terms.exclusive,
-        connection=called.peer.connection,
-        message_id=called.message_id,
-    )
-    call = desk.call(called, party.cards[0], attaching=party)
-    request = RequestId(f"r{number}")
-    desk.to_card(
-        party.cards[0],
-        AttachHolder(
-            call=call,
-            request=request,
-            lease=None if known is None else lease_of(request),
-            terms=replace(op.wanted.terms, name=party.name),
-            ask=_ask_of(op.wanted),
-            holder=called.peer.process,
-            cards=party.cards,
-            state=op.state,
-            attempt=op.attempt,
-            members=op.members,
-            ran_for=op.ran_for,
-            scope=op.scope,
-        ),
-    )

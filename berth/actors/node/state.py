@@ -1,24 +1,74 @@
 """The state of the node: who asked what over which connection, and what is still owed an answer."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 import msgspec
 
 from berth.actors.card.messages import SeekLease
-from berth.actors.node.inbox import CallId, CardDescribed, RequestStands
-from berth.ids import CardName, Connection, Key, LeaseId, RequestId
+from berth.actors.node.inbox import (
+    CallDone,
+    CallFailed,
+    CallId,
+    CardDescribed,
+    RequestStands,
+    ShareAccepted,
+    Stand,
+    Surveyed,
+)
+from berth.ids import Attempt, CardName, Connection, Key, LeaseId, RequestId
+from berth.lease import Granted
 from berth.readings import CardIdentity
 from berth.units import Instant
 
 
+class Phase(StrEnum):
+    """How far the agreement on a request for several cards is; see `agreement.py`."""
+
+    GATHERING = "gathering"
+    OFFERING = "offering"
+    COMMITTING = "committing"
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """The agreement on a request for several cards.
+
+    `stands` is what each card said last, `asking` whether they may ask holders, `accepted` who has
+    taken the offer of this `round`; all must have by `answer_by`.
+    """
+
+    phase: Phase = Phase.GATHERING
+    round: int = 0
+    stands: Mapping[CardName, Stand] = msgspec.field(default_factory=dict)
+    asking: bool = False
+    accepted: Mapping[CardName, ShareAccepted] = msgspec.field(default_factory=dict)
+    answer_by: Instant | None = None
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """A grant on several cards that is on its way to the journal; `catching_up` wait for it."""
+
+    leases: Mapping[CardName, Granted]
+    catching_up: tuple[CardName, ...] = ()
+
+
+class Searching(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that takes any card, while the cards say what it would cost. Decided by then."""
+
+    seek: SeekLease
+    answer_by: Instant
+    answers: Mapping[CardName, Surveyed] = msgspec.field(default_factory=dict)
+
+
 class Party(msgspec.Struct, frozen=True, kw_only=True):
-    """A request or the lease it became: its client, its name, its card.
+    """A request or the lease it became: its client, its name, its cards in the order named.
 
     `connection` is None while the client is away. `behind` names the party of the same name that
-    must end first (R10), empty when it need not wait. `sought` is what its card was asked, `asked`
-    when: a card that is started again is asked again. `start_by`: until when a grant holds.
-    `stands` is what its card last said of it, `stood` when. `holding`: which command of a person it
-    belongs to, 0 when to none.
+    must end first (R10), empty when it need not wait. `sought` is what each card was asked: one
+    that is started again is asked again. `start_by`: until when a grant holds. `stands` is what
+    each card last said of it, `stood` when. `holding`: which command of a person it belongs to, 0
+    when to none. Of a lease on several cards, `attempt` numbers the orders to its holder,
+    `draining` are the cards that want it gone, and `ended` those whose books it has left.
     """
 
     number: int
@@ -30,12 +80,21 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str = ""
     behind: str = ""
     is_hold: bool = False
-    sought: SeekLease | None = None
-    asked: Instant = Instant(0.0)
+    sought: Mapping[CardName, SeekLease] = msgspec.field(default_factory=dict)
+    searching: Searching | None = None
+    agreement: Agreement | None = None
     start_by: Instant | None = None
-    stands: RequestStands | None = None
+    stands: Mapping[CardName, RequestStands] = msgspec.field(default_factory=dict)
     stood: Instant = Instant(0.0)
     holding: int = 0
+    attempt: Attempt = Attempt(0)
+    draining: frozenset[CardName] = frozenset()
+    ended: frozenset[CardName] = frozenset()
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether it is for several cards at once."""
+        return len(self.cards) > 1
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +109,18 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation that a card or the journal works on; answered as failed after `answer_by`.
+    """An operation that cards or the journal work on; answered as failed after `answer_by`.
 
-    `attaching` is who will hold the lease that comes of it, also when its client is gone by then.
+    `cards` must all answer; `done` and `failed` are what they have said. `attaching` is who will
+    hold the lease that comes of it, also when its client is gone by then.
     """
 
     connection: Connection | None
     message_id: str
     answer_by: Instant
-    card: CardName | None = None
+    cards: tuple[CardName, ...] = ()
+    done: Mapping[CardName, CallDone] = msgspec.field(default_factory=dict)
+    failed: Mapping[CardName, CallFailed] = msgspec.field(default_factory=dict)
     attaching: Party | None = None
 
 
@@ -83,6 +145,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     last_call: int = 0
     requests: Mapping[RequestId, Party] = msgspec.field(default_factory=dict)
     leases: Mapping[LeaseId, Party] = msgspec.field(default_factory=dict)
+    commits: Mapping[RequestId, Commit] = msgspec.field(default_factory=dict)
     calls: Mapping[CallId, Calling] = msgspec.field(default_factory=dict)
     gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)

@@ -108,7 +108,7 @@ def decide(trees: Trees, event: TreesInbox, now: Instant) -> _Decision:
         case WatchTree():
             return _watch(trees, event)
         case ForgetTree():
-            return _forget(trees, event.lease)
+            return _forget(trees, event)
         case WakeHolder():
             watch = trees.watches.get(event.lease)
             if watch is None:
@@ -148,10 +148,16 @@ def _without(trees: Trees, lease: LeaseId) -> Trees:
     return replace(trees, watches={k: w for k, w in trees.watches.items() if k != lease})
 
 
-def _forget(trees: Trees, lease: LeaseId) -> _Decision:
-    if lease not in trees.watches:
+def _forget(trees: Trees, event: ForgetTree) -> _Decision:
+    """A lease is over on a card; on the last of them its holder is watched no more."""
+    watch = trees.watches.get(event.lease)
+    if watch is None:
         return trees, ()
-    return _without(trees, lease), (StopWaiting(lease=lease),)
+    left = tuple(card for card in watch.cards if card != event.card)
+    if not left:
+        return _without(trees, event.lease), (StopWaiting(lease=event.lease),)
+    watches = {**trees.watches, event.lease: replace(watch, cards=left)}
+    return replace(trees, watches=watches), ()
 
 
 def _end(trees: Trees, event: EndTree, now: Instant) -> _Decision:

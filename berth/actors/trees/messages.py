@@ -31,7 +31,7 @@ class WatchTree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForgetTree(msgspec.Struct, frozen=True, kw_only=True):
-    """From a card: the lease is over."""
+    """From a card: the lease is over there."""
 
     lease: LeaseId
     card: CardName
