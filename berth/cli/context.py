@@ -22,11 +22,23 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class Table(StrEnum):
+    """How a verb that shows a table writes it."""
+
+    TEXT = "text"
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
 SocketOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--socket", metavar="PATH", help="berthd's socket [env: BERTH_SOCKET]"),
 ]
 FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="text or json")]
+TableOption: TypeAlias = Annotated[
+    Table, typer.Option("--format", help="table (or text), json or csv")
+]
 
 
 def connect(socket: str | None) -> Client:
@@ -51,7 +63,8 @@ def tell_error(error: BerthError, *, as_json: bool) -> int:
     """Tell an error: one sentence, the way out below it. Return the status to exit with."""
     sys.stderr.write(f"berth: {error.message}\n")
     if error.hint:
-        sys.stderr.write(f"       {error.hint}\n")
+        for line in error.hint.splitlines():
+            sys.stderr.write(f"       {line}\n")
     if as_json:
         body = {"code": error.code.value, "message": error.message, "hint": error.hint}
         print(json.dumps({"v": 1, "ok": False, "error": body}))

@@ -7,7 +7,7 @@ import typer
 
 from berth.cli.completion import complete_cards, complete_holds
 from berth.cli.context import SocketOption, connect, duration, usage_error
-from berth.cli.words import plain
+from berth.cli.render.words import plain
 from berth.units import Seconds, show_duration
 
 

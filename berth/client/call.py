@@ -32,21 +32,21 @@ def berthd_listens(path: Path) -> bool:
 def nobody_there(path: Path) -> NoBerth:
     """Return what a person is told when no berthd answers."""
     shown = _shown(path)
-    start = "start it:  berth daemon"
+    start = "Start it:  berth daemon"
     with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
         found = probe.connect_ex(os.fspath(path))
     if found == errno.ECONNREFUSED:
         message = f"a socket file is left at {shown} but berthd is gone"
-        hint = f"it is safe to {start}"
+        hint = "It is safe to start a new one:  berth daemon"
     elif found in {errno.EACCES, errno.EPERM}:
         message = f"{shown} belongs to another user's berthd"
-        hint = f"name your own with --socket or BERTH_SOCKET, or {start}"
+        hint = "Start your own:  berth daemon    or name another with --socket or BERTH_SOCKET"
     elif found == 0:
         message = f"berthd at {shown} does not answer"
-        hint = "see what it does:  kill -USR1 its pid writes every thread to its log"
+        hint = "See what it does:  kill -USR1 with its pid writes every thread to its log"
     else:
         message = f"no berthd answers at {shown}"
-        hint = f"{start}      (looked there because {_because(path)})"
+        hint = f"{start}\n(looked there because {_because(path)})"
     return NoBerth(message, hint)
 
 

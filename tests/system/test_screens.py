@@ -1,0 +1,150 @@
+"""The screens of the real commands: what is written where, and how they end."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.system.node import BERTH, Node, wait_for
+
+
+def two_cards(make_node: Callable[..., Node]) -> Node:
+    node = make_node(
+        {"total_mib": 24576, "name": "NVIDIA GeForce RTX 4090", "baseline_mib": 421},
+        {"total_mib": 49140, "name": "NVIDIA RTX A6000", "baseline_mib": 700},
+    )
+    node.start()
+    return node
+
+
+def test_status_into_a_pipe_is_uncut_and_plain(node: Node) -> None:
+    """A pipe gets the same table, whatever FORCE_COLOR would make of a screen."""
+    node.run("--as", "engine-" + "x" * 150, "--needs-mib", "4000", "--", "sleep", "100")
+    node.wait_state("engine-" + "x" * 150, "running")
+    shown = node.berth("status")
+    assert shown.returncode == 0
+    assert "engine-" + "x" * 150 in shown.stdout
+    assert "\x1b" not in shown.stdout
+    forced = node.berth("status", env={**node.environment, "FORCE_COLOR": "1"})
+    assert "\x1b[1m" in forced.stdout
+    never = node.berth("status", "--color", "never", env={**node.environment, "FORCE_COLOR": "1"})
+    assert "\x1b" not in never.stdout
+
+
+def test_status_names_who_waits_for_whom_and_why(make_node: Callable[..., Node]) -> None:
+    """The question that a queue is asked: by the board and by the sum, in the same words."""
+    node = two_cards(make_node)
+    node.run("--as", "train", "--needs-mib", "20000", "--", "sleep", "100")
+    node.wait_state("train", "running")
+    node.run("--as", "late", "--needs-mib", "8000", "--", "sleep", "100")
+    why = wait_for(lambda: node.waiter("late"))["why"]
+    assert why == "train is a job and runs to its end"
+    board = node.berth("status").stdout
+    assert "train (a) is a job and runs to its end" in board
+    for name in ("late", "r2", "gpu0"):
+        assert "train (a) is a job and runs to its end" in node.berth("status", name).stdout
+    summed = node.berth("status", "late").stdout
+    assert "short of" in summed
+    unknown = node.berth("status", "nobody")
+    assert unknown.returncode == 76
+    assert unknown.stderr.splitlines()[0] == "berth: nothing here is called nobody"
+    assert "gpu0, gpu1, train, late" in unknown.stderr
+
+
+def test_formats_carry_the_same_rows(node: Node) -> None:
+    """JSON on one line, indented on request; CSV with its header, for a spreadsheet."""
+    node.run("--as", "=cmd", "--needs-mib", "4000", "--", "sleep", "100")
+    node.wait_state("=cmd", "running")
+    plain = node.berth("status", "--format", "json").stdout
+    assert plain.count("\n") == 1
+    pretty = node.berth("status", "--format", "json", "--pretty").stdout
+    assert json.loads(pretty)["leases"][0]["name"] == "=cmd"
+    assert pretty.count("\n") > 10
+    rows = list(csv.DictReader(io.StringIO(node.berth("status", "--format", "csv").stdout)))
+    assert [row["kind"] for row in rows] == ["card", "lease"]
+    assert (rows[1]["name"], rows[1]["ask_mib"]) == ("'=cmd", "4000")
+
+
+def test_check_is_quiet_until_something_needs_a_person(node: Node) -> None:
+    """For cron and bars: nothing and 0, or a sentence and 1."""
+    quiet = node.berth("status", "--check")
+    assert (quiet.returncode, quiet.stdout) == (0, "")
+    node.declare([{"total_mib": 24576, "error": "lost"}])
+    told = wait_for(lambda: (c := node.berth("status", "--check")).returncode == 1 and c)
+    assert told.stdout.startswith("gpu0 cannot be read: ")
+
+
+@pytest.mark.parametrize("verb", [["status"], ["events"], ["status", "--format", "json"]])
+def test_reader_that_has_enough_ends_it_quietly(node: Node, verb: list[str]) -> None:
+    """`berth status | head -1`: no traceback, and no word on stderr."""
+    command = " ".join([*BERTH, *verb, "|", "true"])
+    ended = subprocess.run(
+        ["sh", "-c", command],
+        env=node.environment,
+        capture_output=True,
+        text=True,
+        timeout=30.0,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_events_are_picked_by_kind_card_and_name(make_node: Callable[..., Node]) -> None:
+    """W3: a line names the card only when there are several; a kind is a word or its first half."""
+    node = two_cards(make_node)
+    assert node.berth("run", "--as", "one", "--gpu", "1", "--", "true").returncode == 0
+    assert node.berth("run", "--as", "two", "--", "true").returncode == 0
+    kinds = {line.split()[2] for line in node.berth("events", "--name", "one").stdout.splitlines()}
+    assert "lease.granted" in kinds
+    only = node.berth("events", "--kind", "lease.granted", "--card", "gpu1").stdout.splitlines()
+    assert len(only) == 1
+    assert only[0].split()[1:4] == ["gpu1", "lease.granted", "one"]
+    assert node.berth("events", "--kind", "claim").stdout == ""
+    rows = list(csv.DictReader(io.StringIO(node.berth("events", "--format", "csv").stdout)))
+    assert {"lease.queued", "lease.granted", "lease.freed"} <= {row["kind"] for row in rows}
+
+
+def test_follow_goes_on_over_a_restart_and_misses_nothing(node: Node) -> None:
+    """Ten of the past first, then what happens; what was missed is asked for."""
+    following = node.popen("events", "--follow", "--format", "json")
+    assert following.stdout is not None
+    os.set_blocking(following.stdout.fileno(), False)
+    lines: list[bytes] = []
+
+    def seen(kind: str) -> bool:
+        assert following.stdout is not None
+        lines.append(following.stdout.read() or b"")
+        return kind.encode() in b"".join(lines)
+
+    wait_for(lambda: seen("node.started") or seen("card.ok"))
+    node.kill()
+    node.start()
+    assert node.berth("run", "--as", "later", "--", "true").returncode == 0
+    wait_for(lambda: seen('"lease.freed"'))
+    seqs = [json.loads(line)["seq"] for line in b"".join(lines).splitlines()]
+    assert seqs == sorted(set(seqs))
+
+
+def test_no_daemon_stale_socket_and_a_newer_one_are_told_in_two_lines(
+    make_node: Callable[..., Node],
+) -> None:
+    """The first line is the whole fact, the second the way out; JSON says the same."""
+    node = make_node()
+    none = node.berth("status")
+    assert none.returncode == 69
+    assert none.stderr.splitlines()[0] == f"berth: no berthd answers at {node.socket}"
+    assert "Start it:  berth daemon" in none.stderr
+    told = node.berth("status", "--format", "json")
+    error = json.loads(told.stdout)["error"]
+    assert (told.returncode, error["code"]) == (69, "no_berth")
+    node.start()
+    node.kill()
+    stale = node.berth("status")
+    assert stale.returncode == 69
+    assert "is left at" in stale.stderr
+    assert "but berthd is gone" in stale.stderr
+    assert "It is safe to start a new one:  berth daemon" in stale.stderr
