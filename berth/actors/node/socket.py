@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import threading
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
@@ -44,6 +45,12 @@ _KNOWN_CLIENTS: Final = 4096
 _UNSEEN: Final = "berthd cannot see your process; a container needs the host's pid namespace"
 _UNREAD_REPLIES: Final = 1000
 """How many messages wait for a client that does not read; beyond it, it counts as gone."""
+_READ_WITHIN: Final = 0.25
+"""Seconds between the last answer and the end of the connections.
+
+A client's socket that has ZMQ_IMMEDIATE set (ours has) drops what it has not read yet when the
+connection ends, so an answer sent right before it would be lost.
+"""
 
 
 class CloseSocket(msgspec.Struct, frozen=True):
@@ -82,6 +89,7 @@ class SocketThread(threading.Thread):
         self._router = self._bind(zmq.ROUTER, path, {zmq.ROUTER_MANDATORY: 1})
         self._pub = self._bind(zmq.PUB, events_path(path), {})
         self._clients: OrderedDict[Connection, _Client] = OrderedDict()
+        self._answered = -_READ_WITHIN
 
     def _bind(self, kind: int, path: Path, own: dict[int, int]) -> "zmq.Socket[bytes]":
         """Bind a socket that only its owner can connect to (S4). Options hold from the bind on."""
@@ -132,6 +140,7 @@ class SocketThread(threading.Thread):
 
     def _close(self) -> None:
         """Give the sockets back. Their files stay: a later berthd or node may have them by now."""
+        threading.Event().wait(max(0.0, self._answered + _READ_WITHIN - time.monotonic()))
         self._router.close()
         self._pub.close()
         self._context.term()
@@ -198,6 +207,7 @@ class SocketThread(threading.Thread):
         frames = [b"", body] if known is not None and known.mirrored else [body]
         try:
             self._router.send_multipart([connection, *frames], zmq.NOBLOCK)
+            self._answered = time.monotonic()
         except zmq.Again:
             log.warning("a client does not read its answers; it counts as gone")
         except zmq.ZMQError as error:
