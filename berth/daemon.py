@@ -1,7 +1,6 @@
 """The composition root: builds berthd's actors in order, and stops them in reverse."""
 
 import faulthandler
-import fcntl
 import logging
 import os
 import socket as sockets
@@ -40,6 +39,7 @@ from berth.actors.trees.actor import TreesActor
 from berth.actors.trees.messages import TreesInbox, TreesTick
 from berth.errors import BerthError, Code, Exit
 from berth.ids import CardName
+from berth.locks import only_one, raise_file_limit
 from berth.paths import berthd_ran_this_boot, boot_id, boot_marker, prepare_socket_dir
 from berth.probes.actor import ProbeActor
 from berth.probes.messages import ProbeInbox, ProbeTick
@@ -50,7 +50,7 @@ from berth.units import Instant, Seconds
 log = logging.getLogger(__name__)
 
 STOP_WITHIN: Final = Seconds(5.0)
-CLOSE_WITHIN: Final = Seconds(2.0)
+CLOSE_WITHIN: Final = Seconds(5.0)
 """How long who waits may take to be answered when berthd stops."""
 JOURNAL_NAME: Final = "journal.sqlite3"
 
@@ -75,10 +75,11 @@ def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
     Returns why berthd failed, empty when it was asked to stop.
 
     Raises:
-        BerthError: another berthd has the socket, or a directory cannot be used.
+        BerthError: another berthd has the socket or the journal, or a directory cannot be used.
     """
     prepare_socket_dir(options.socket)
-    with _only_one(options.socket):
+    raise_file_limit()
+    with _only_one_at(options.socket), _only_one_in(options.state):
         daemon = Daemon(options)
         daemon.start()
         boot_marker(options.socket).write_text(boot_id())
@@ -87,27 +88,28 @@ def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
         return daemon.stop()
 
 
-def _only_one(socket: Path) -> TextIO:
-    """Take the lock of a socket. It goes with the process, so no dead berthd keeps it.
+def _only_one_at(socket: Path) -> TextIO:
+    hint = "berth status shows what it governs; stop it first, or name another --socket"
+    return only_one(Path(f"{socket}.lock"), str(socket), hint)
 
-    Raises:
-        BerthError: another berthd has it; the sentence says which.
-    """
-    lock = open(f"{socket}.lock", "a+")  # noqa: PTH123, SIM115 -- held open as long as berthd runs
+
+def _only_one_in(state: Path) -> TextIO:
+    """Take the lock of a state folder: two berthds would each grant what the other has granted."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        owner = lock.read().strip() or "unknown"
-        message = f"another berthd (pid {owner}) has {socket}"
-        hint = "berth status shows what it governs; stop it first, or name another --socket"
-        raise BerthError(
-            Code.BAD_CONFIG, message, hint=hint, exit_status=Exit.UNAVAILABLE
-        ) from None
-    lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
-    return lock
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        hint = "stop it first, or name another folder with BERTH_STATE_DIR"
+        return only_one(state / "lock", f"its journal in {state}", hint)
+    except OSError as error:
+        raise _no_journal(state, error) from error
+
+
+def _no_journal(where: Path, error: Exception) -> BerthError:
+    return BerthError(
+        Code.NO_JOURNAL,
+        f"the journal cannot be opened at {where}: {error}",
+        hint="free the disk, or name another folder with BERTH_STATE_DIR",
+        exit_status=Exit.CONFIG,
+    )
 
 
 def _open_journal(path: Path) -> Store:
@@ -119,12 +121,7 @@ def _open_journal(path: Path) -> Store:
     try:
         return Store(path)
     except (OSError, sqlite3.Error) as error:
-        raise BerthError(
-            Code.NO_JOURNAL,
-            f"the journal cannot be opened at {path}: {error}",
-            hint="free the disk, or name another folder with BERTH_STATE_DIR",
-            exit_status=Exit.CONFIG,
-        ) from error
+        raise _no_journal(path, error) from error
 
 
 class Daemon:

@@ -82,6 +82,15 @@ def show_duration(span: Seconds) -> str:
     return f"{whole // _DAY}d{whole % _DAY // _HOUR:02d}h"
 
 
+def show_line(text: str, longest: int = 500) -> str:
+    """Write foreign text for people: one line, no control character, not longer than that.
+
+    A process may be called anything, an escape sequence included.
+    """
+    line = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
 def show_gib(size: int) -> str:
     """Write memory for people, in GiB with one decimal: `14.0`."""
     return f"{size / MIB_PER_GIB:.1f}"

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from berth.ids import ProcessId
+from berth.units import show_line
 
 PROC: Final = Path("/proc")
 _SCOPE: Final = re.compile(r"berth-[^/\n]+\.scope")
@@ -81,14 +82,14 @@ def program_name(pid: int, proc: Path = PROC) -> str:
     if facts is None:
         return ""
     if len(facts.name) < _COMM_LENGTH:
-        return facts.name
+        return show_line(facts.name)
     try:
         with open(f"{proc}/{pid}/cmdline", "rb", buffering=0) as cmdline:  # noqa: PTH123
             first = cmdline.read(4096).split(b"\0", 1)[0]
     except OSError:
-        return facts.name
+        return show_line(facts.name)
     program = first.rsplit(b"/", 1)[-1].decode(errors="replace")
-    return program if program.startswith(facts.name) else facts.name
+    return show_line(program if program.startswith(facts.name) else facts.name)
 
 
 def scope_of(pid: int, proc: Path = PROC) -> str | None:

@@ -16,6 +16,7 @@ from berth.units import (
     room_mib,
     show_duration,
     show_gib,
+    show_line,
     since,
     used_mib,
 )
@@ -152,3 +153,19 @@ def test_instant_after_a_span_is_that_far_off() -> None:
 def test_memory_is_shown_in_gib(mib: int, text: str) -> None:
     """S7: one decimal, the same in every sentence."""
     assert show_gib(mib) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("llama-server", "llama-server"),
+        ("Übersetzer 2", "Übersetzer 2"),
+        ("\x1b[31mred", "\ufffd[31mred"),
+        ("two\nlines\x07", "two\ufffdlines\ufffd"),
+        ("\u202egnp.exe", "\ufffdgnp.exe"),
+        ("x" * 600, "x" * 499 + "…"),
+    ],
+)
+def test_foreign_text_is_one_printable_line(text: str, shown: str) -> None:
+    """Whoever names a process must not be able to write on other people's terminals."""
+    assert show_line(text) == shown

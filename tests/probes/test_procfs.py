@@ -156,6 +156,8 @@ def test_process_is_its_own_or_a_descendant(proc: FakeProc) -> None:
         ("text-generation", "", "text-generation"),
         ("text-generation", "python\0/opt/text-generation-launcher\0", "text-generation"),
         ("text-generation", None, "text-generation"),
+        ("evil\x1b[2J", "", "evil\ufffd[2J"),
+        ("text-generation", "text-generation\x1b[2J\0", "text-generation\ufffd[2J"),
     ],
 )
 def test_name_that_was_cut_off_is_completed(

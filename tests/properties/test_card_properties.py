@@ -69,10 +69,13 @@ class CardMachine(RuleBasedStateMachine):
         wait=st.sampled_from([0.0, 5.0, 40.0, 400.0]),
         fail_closed=st.sampled_from([False, False, True]),
         wrapped=st.sampled_from([True, True, False]),
+        keyless=st.sampled_from([False, False, True]),
     )
-    def ask(self, mib: int | None, wait: float, **terms: Any) -> None:
+    def ask(self, mib: int | None, wait: float, keyless: bool, **terms: Any) -> None:
         self.numbers += 1
-        self.card.asks(f"e{self.numbers}", mib, wait=wait, drain_wait=10.0, grace=2.0, **terms)
+        terms |= {"key": Key("")} if keyless else {}
+        times = {"wait": wait, "drain_wait": 10.0, "grace": 2.0, "start_limit": 15.0}
+        self.card.asks(f"e{self.numbers}", mib, **times, **terms)
 
     @rule(mib=SIZES, hold_for=st.sampled_from([None, 2.0, 20.0]))
     def hold(self, mib: int | None, hold_for: float | None) -> None:
@@ -228,13 +231,13 @@ class CardMachine(RuleBasedStateMachine):
             assert (order, before.held.attempt) in orders(said)
 
     @precondition(lambda self: self.holders())
-    @rule(data=st.data())
-    def attach_with_a_guessed_id(self, data: st.DataObject) -> None:
-        """S6: a lease's id opens nothing: its key does."""
+    @rule(data=st.data(), guess=st.sampled_from(["guessed", ""]))
+    def attach_with_a_guessed_id(self, data: st.DataObject, guess: str) -> None:
+        """S6: a lease's id opens nothing: its key does, or being its process."""
         name = data.draw(st.sampled_from(self.holders()))
         before = self.card.lease(name)
         assert before is not None
-        terms = replace(before.terms, key=Key("guessed"))
+        terms = replace(before.terms, key=Key(guess))
         said = self.card.attaches(name, terms=terms, holder=ProcessId(4000, 1))
         assert [one.code for one in to_node(said) if isinstance(one, CallFailed)] == [
             Code.NOT_YOURS

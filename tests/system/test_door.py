@@ -191,3 +191,46 @@ def _heard_something(listener: "zmq.Socket[bytes]", raw: Raw) -> bool:
     lease = raw.lease("probe", 100)
     raw.call("lease.release", lease=lease)
     return bool(listener.poll(50))
+
+
+def test_socket_that_is_deleted_is_made_anew_and_holders_stay_connected(node: Node) -> None:
+    """A tidy person must not shut berthd off for good: nobody could come any more."""
+    events = node.socket.with_name("b.events.sock")
+    with Raw(node.socket) as holder:
+        lease = holder.lease("script", 5000)
+        node.socket.unlink()
+        events.unlink()
+        wait_for(lambda: node.socket.exists() and events.exists())
+        assert node.status()["leases"][0]["lease"] == lease
+        assert node.socket.stat().st_mode & 0o777 == 0o600
+        assert holder.call("lease.release", lease=lease)["ok"]
+
+
+_THIEF = """
+import sys
+from pathlib import Path
+from tests.system.raw import Raw
+with Raw(Path(sys.argv[1])) as thief:
+    lease = sys.argv[2]
+    answers = [
+        thief.call("attach", name="x", lease=lease, attempt=9, needs_mib=1),
+        thief.call("attach", name="x", lease=lease, key="guessed", attempt=9, needs_mib=1),
+        thief.call("lease.release", lease=lease),
+        thief.call("lease.answer", lease=lease, attempt=1, state="released"),
+        thief.call("lease.started", lease=lease),
+    ]
+print(*[answer["error"]["code"] if answer["error"] else "ok" for answer in answers])
+"""
+
+
+def test_lease_whose_id_is_guessed_stays_its_holders(node: Node) -> None:
+    """S4, S6: also a lease that was asked for without a key: it belongs to its process alone."""
+    with Raw(node.socket) as holder:
+        lease = holder.lease("script", 5000)
+        thief = [sys.executable, "-c", _THIEF, str(node.socket), lease]
+        said = subprocess.run(
+            thief, env=node.environment, capture_output=True, text=True, check=True, timeout=30.0
+        )
+        assert said.stdout.split() == ["not_yours"] * 5
+        assert holder.call("attach", name="script", lease=lease, needs_mib=5000)["ok"]
+        assert holder.call("lease.release", lease=lease)["ok"]

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -114,6 +115,30 @@ def test_second_daemon_says_who_has_the_socket(node: Node) -> None:
     assert f"another berthd (pid {node.daemon.pid}) has" in second.stderr
     assert "Traceback" not in second.stderr
     assert node.status()["node"]["pid"] == node.daemon.pid
+
+
+def test_second_daemon_on_the_same_journal_is_told_so(node: Node) -> None:
+    """S6: with the lock of the socket deleted too, two would grant what the other has granted."""
+    for path in node.folder.glob("b.sock*"):
+        path.unlink()
+    second = node.berth("daemon")
+    assert second.returncode == 69
+    assert "has its journal in" in second.stderr
+    assert node.daemon is not None
+    assert str(node.daemon.pid) in second.stderr
+
+
+def test_journal_deleted_under_berthd_is_there_for_the_next_one(node: Node) -> None:
+    """S6: a grant that a client has seen survives a kill, whoever cleans up in between."""
+    _run(node, "chat")
+    shutil.rmtree(node.folder / "state")
+    node.run("--as", "two", "--needs-mib", "1000", "--", *node.claiming(1000, "sleep", "99"))
+    node.wait_state("two", "running")
+    node.kill()
+    node.start()
+    kept = {row["name"]: row["lease"] for row in node.status()["leases"]}
+    assert kept == {"chat": "L1", "two": "L2"}
+    assert node.events("alert.raised") == []
 
 
 def test_what_a_killed_daemon_left_is_no_obstacle(node: Node) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.actors.node.codec import BadRequest, decode, encode_refusal
+from berth.actors.node.messages import TellWord
 from berth.errors import Code
 from tests.wire.framing import ME, frame, refused
 
@@ -122,3 +123,20 @@ def test_id_is_echoed_whatever_else_is_wrong(op: str, fields: dict[str, Any], ow
     except BadRequest as bad:
         message_id = bad.message_id
     assert message_id == own
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31mred", "bell\x07", "a\n", "\x9b1m"])
+@pytest.mark.parametrize("op", ["lease.request", "attach"])
+def test_name_with_control_characters_is_refused(op: str, name: str) -> None:
+    """What a client calls itself is printed on everybody's terminal."""
+    bad = refused(frame(op, name=name))
+    assert bad.code is Code.BAD_REQUEST
+    assert "one line without control characters - at `$.name`" in bad.message
+
+
+def test_holders_reason_is_made_one_line() -> None:
+    """An engine's last words may hold anything; they are told, and end no connection."""
+    _, op = decode(frame("lease.answer", lease="L1", state="failed", why="no\n\x1b[2Jmemory"), ME)
+    assert isinstance(op, TellWord)
+    assert op.why.isprintable()
+    assert op.why.endswith("memory")

@@ -31,7 +31,7 @@ from berth.units import Instant, MiB, Seconds, after
 def on_attach(turn: Turn, event: AttachHolder) -> None:
     """A holder that outlived berthd comes back: it is right about its engine (S6)."""
     known = None if event.lease is None else turn.card.lease(event.lease)
-    if known is not None and known.terms.key != event.terms.key:
+    if known is not None and not _is_its_holder(known, event):
         turn.failed(event.call, Code.NOT_YOURS, f"{event.lease} belongs to somebody else")
         return
     match known:
@@ -44,6 +44,13 @@ def on_attach(turn: Turn, event: AttachHolder) -> None:
     turn.watch(lease)
     turn.lease_event("attached", lease, f"as {state_word(lease)}")
     turn.done(event.call, lease, state_word(lease))
+
+
+def _is_its_holder(known: Lease, event: AttachHolder) -> bool:
+    """Tell whether who comes back has the lease's key; without one, whether it is its process."""
+    if known.terms.key != event.terms.key:
+        return False
+    return bool(known.terms.key) or known.held.holder == event.holder
 
 
 def _adopted(turn: Turn, event: AttachHolder) -> Running:

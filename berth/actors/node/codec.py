@@ -27,8 +27,9 @@ from berth.errors import Code
 from berth.ids import Attempt, Key, LeaseId, ProcessId, RequestId
 from berth.lease import Priority, Terms
 from berth.probes.procfs import identify, is_or_descends
-from berth.units import MiB, Seconds
+from berth.units import MiB, Seconds, show_line
 from berth.wire import (
+    ONE_LINE,
     PROTOCOL,
     Answer,
     AnyOp,
@@ -53,6 +54,7 @@ from berth.wire import (
 
 _DECODER = msgspec.json.Decoder(AnyOp)
 _ENCODER = msgspec.json.Encoder()
+_NOT_ONE_LINE = f"`str` matching regex {ONE_LINE!r}"
 _ATTACH_STATES = frozenset({"starting", "running", "draining"})
 
 
@@ -99,7 +101,8 @@ def _what_is_wrong(frame: bytes | memoryview, error: Exception) -> BadRequest:
     message_id = envelope.id if isinstance(envelope.id, str) else ""
     if envelope.v != PROTOCOL:
         return _other_version(message_id, envelope.v)
-    return BadRequest(message_id, Code.BAD_REQUEST, f"op {envelope.op!r}: {error}")
+    why = str(error).replace(_NOT_ONE_LINE, "one line without control characters")
+    return BadRequest(message_id, Code.BAD_REQUEST, f"op {envelope.op!r}: {why}")
 
 
 def _other_version(message_id: str, version: object) -> BadRequest:
@@ -131,7 +134,7 @@ def _translate(op: AnyOp, peer: ProcessId) -> ClientOp:
                 lease=LeaseId(op.lease),
                 attempt=Attempt(op.attempt),
                 word=_word(op),
-                why=op.why,
+                why=show_line(op.why),
                 in_flight=op.in_flight,
             )
         case LeaseReleaseOp():

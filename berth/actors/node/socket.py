@@ -53,6 +53,10 @@ connection ends, so an answer sent right before it would be lost.
 """
 
 
+_LOOK_AT_DOOR_EVERY: Final = 2.0
+"""How often the files of the sockets are looked after (seconds)."""
+
+
 class CloseSocket(msgspec.Struct, frozen=True):
     """Send what is waiting, and end."""
 
@@ -66,6 +70,14 @@ class _Client(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     process: ProcessId | None
     mirrored: bool
+
+
+def _bind_at(socket: "zmq.Socket[bytes]", path: Path) -> None:
+    before = os.umask(0o177)
+    try:
+        socket.bind(f"ipc://{path}")
+    finally:
+        os.umask(before)
 
 
 def _peer_pid(frames: "list[zmq.Frame]") -> int:
@@ -103,11 +115,7 @@ class SocketThread(threading.Thread):
         }
         for option, value in options.items():
             socket.set(option, value)
-        before = os.umask(0o177)
-        try:
-            socket.bind(f"ipc://{path}")
-        finally:
-            os.umask(before)
+        _bind_at(socket, path)
         return socket
 
     def tell(self, message: Outgoing, /) -> None:
@@ -129,14 +137,31 @@ class SocketThread(threading.Thread):
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._wake, zmq.POLLIN)
-        serving = True
+        serving, looked = True, time.monotonic()
         while serving:
-            ready = dict(poller.poll())
+            ready = dict(poller.poll(round(_LOOK_AT_DOOR_EVERY * 1000)))
+            if time.monotonic() - looked >= _LOOK_AT_DOOR_EVERY:
+                looked = time.monotonic()
+                self._keep_door_open()
             if self._router in ready:
                 self._receive_all()
             if self._wake in ready:
                 os.eventfd_read(self._wake)
                 serving = self._send_all()
+
+    def _keep_door_open(self) -> None:
+        """Bind anew where a socket's file was deleted. Who is connected already stays connected."""
+        for socket, path in ((self._router, self._path), (self._pub, events_path(self._path))):
+            if path.exists():
+                continue
+            try:
+                with suppress(zmq.ZMQError):
+                    socket.unbind(f"ipc://{path}")
+                _bind_at(socket, path)
+            except zmq.ZMQError as error:
+                log.warning("%s was deleted, and cannot be made anew: %s", path, error)
+            else:
+                log.warning("%s was deleted, and is made anew", path)
 
     def _close(self) -> None:
         """Give the sockets back. Their files stay: a later berthd or node may have them by now."""
