@@ -42,6 +42,14 @@ class SquattersTable(_Table, frozen=True):
     tolerate_mib: Annotated[int, msgspec.Meta(ge=0)] = 1024
 
 
+class JuggleTable(_Table, frozen=True):
+    """`[juggle]`: when engines that take a card from each other must work in between (Q5)."""
+
+    takes: Annotated[int, msgspec.Meta(ge=1)] = 3
+    within: Duration = Duration(600.0)
+    factor: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 4.0
+
+
 class EngineTable(_Table, frozen=True):
     """`[[engine]]`: defaults for `berth run --as NAME`, and what it starts."""
 
@@ -68,6 +76,7 @@ class Config(_Table, frozen=True):
 
     daemon: DaemonTable = DaemonTable()
     squatters: SquattersTable = SquattersTable()
+    juggle: JuggleTable = JuggleTable()
     engine: list[EngineTable] = []
 
     def engine_named(self, name: str) -> EngineTable | None:
@@ -168,6 +177,7 @@ def _keys_of(path: list[str | int]) -> list[str]:
     tables: dict[str, type[msgspec.Struct]] = {
         "daemon": DaemonTable,
         "squatters": SquattersTable,
+        "juggle": JuggleTable,
         "engine": EngineTable,
     }
     table: Any = tables.get(str(path[0]), Config) if path else Config

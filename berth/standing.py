@@ -136,7 +136,7 @@ def _expected(blocker: Blocker, asked_for: Seconds, median: Seconds | None) -> E
     match blocker.how:
         case How.DRAINING | How.RELEASING if median is not None and asked_for < median:
             return Eta(left=Seconds(median - asked_for), of="handoff")
-        case How.IN_TURN if blocker.left is not None:
+        case How.IN_TURN | How.JUGGLE if blocker.left is not None:
             return Eta(left=Seconds(blocker.left + (median or 0.0)), of="turn")
         case How.HELD if blocker.left is not None:
             return Eta(left=blocker.left, of="hold")

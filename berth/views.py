@@ -54,7 +54,8 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     """One lease on one card; a lease on several is a row on each.
 
-    `counts_mib` is what it takes in the books, `note` what a person should know of it, `way_out`
+    `counts_mib` is what it takes in the books, `est_mib` what an engine of its name has needed
+    here before, `note` what a person should know of it, `way_out`
     the command that would help. `for` is the request it was asked to finish for, `left_s` when a
     hold ends by itself.
     """
@@ -82,6 +83,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     for_: str | None = msgspec.field(default=None, name="for")
     left_s: float | None = None
     boundary: bool = False
+    est_mib: int | None = None
 
 
 class BlockerView(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ SHELLS = {
     "actors/node/codec.py",
     "actors/trees/exits.py",
     "actors/journal/store.py",
+    "actors/journal/usage_files.py",
 }
 """Files beside the actors that touch the world: the rest of `actors/` is pure but for actor.py."""
 

@@ -36,7 +36,7 @@ def daemon(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="log more")] = False,
 ) -> int:
     """Govern the cards: every engine that wants one asks here."""
-    from berth.actors.card.state import Settings
+    from berth.actors.card.state import JuggleRule, Settings
     from berth.config import load_config
     from berth.daemon import DaemonOptions, run_daemon
     from berth.probes.choice import chosen_cards
@@ -63,6 +63,11 @@ def daemon(
             release_grace=grace,
             allow=frozenset(config.squatters.allow if allow is None else allow),
             tolerate=MiB(config.squatters.tolerate_mib),
+            juggle=JuggleRule(
+                takes=config.juggle.takes,
+                within=Seconds(float(config.juggle.within)),
+                factor=config.juggle.factor,
+            ),
         ),
     )
     names = ", ".join(spec.identity.name for spec in choice.cards)

@@ -31,6 +31,7 @@ from berth.actors.card.messages import (
 )
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Card, Settings
+from berth.actors.card.view import describe
 from berth.actors.journal.messages import (
     DropLease,
     Happened,
@@ -46,6 +47,7 @@ from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId, lea
 from berth.lease import WHOLE_CARD, Ask, Lease, Priority, Terms
 from berth.readings import CardIdentity, GpuProcess, Reading, Unknown, Unmeasured
 from berth.units import Instant, MiB, Seconds, after
+from berth.views import CardStatus
 from tests.cores.judge import Judge
 
 GPU0 = CardIdentity(name=CardName("gpu0"), index=0, uuid="GPU-0", pci="0000:01:00.0")
@@ -344,6 +346,10 @@ class Played:
     def by_lease(self, lease: LeaseId) -> Engine:
         request = request_of(lease)
         return next(engine for engine in self.engines.values() if engine.request == request)
+
+    def shown(self) -> CardStatus:
+        """Return the card as status shows it."""
+        return describe(self.card, self.now)
 
     def lease(self, name: str) -> Lease | None:
         return self.card.lease(self.engines[name].lease)

@@ -85,7 +85,9 @@ def _whole_card_trouble(card: Card, others: list[Lease], reading: Reading) -> st
     big = [
         row
         for row in strangers
-        if _mib(row) > card.settings.tolerate and row.name not in card.settings.allow
+        if _mib(row) > card.settings.tolerate
+        and row.name not in card.settings.allow
+        and not any(row.process in tree.processes for tree in card.elsewhere.values())
     ]
     return f"a whole card is granted beside {big[0].name}" if big else ""
 

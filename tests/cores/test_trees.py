@@ -9,6 +9,7 @@ import pytest
 from berth.actors.card.messages import HolderGone, TreeSeen
 from berth.actors.trees.core import (
     ForCard,
+    ForOtherCards,
     KillLeftovers,
     LookAtTrees,
     SendSignal,
@@ -19,11 +20,13 @@ from berth.actors.trees.core import (
     decide,
 )
 from berth.actors.trees.messages import (
+    Elsewhere,
     EndTree,
     ForgetTree,
     KillTree,
     LeftoversKilled,
     RootExited,
+    TellElsewhere,
     TreesInbox,
     TreesSeen,
     TreesTick,
@@ -44,6 +47,7 @@ OTHER = ProcessId(72, 1)
 
 def watch(lease: LeaseId = L1, card: CardName = GPU0, **changes: Any) -> WatchTree:
     terms: dict[str, Any] = {
+        "name": "chat",
         "root": ROOT,
         "key": Key("k"),
         "members": frozenset({CHILD}),
@@ -60,16 +64,18 @@ class PlayedTrees:
     now: Instant = Instant(1000.0)
     trees: Trees = field(default_factory=Trees)
     said: list[TreesEffect] = field(default_factory=list)
+    elsewhere: list[ForOtherCards] = field(default_factory=list)
     below: Mapping[LeaseId, frozenset[ProcessId]] | None = None
 
     def hear(self, event: TreesInbox) -> list[TreesEffect]:
         """Let it hear an event; return what it says to it."""
         self.trees, effects = decide(self.trees, event, self.now)
-        said = list(effects)
-        for effect in effects:
+        self.elsewhere += [effect for effect in effects if isinstance(effect, ForOtherCards)]
+        said: list[TreesEffect] = [one for one in effects if not isinstance(one, ForOtherCards)]
+        for effect in tuple(said):
             if isinstance(effect, LookAtTrees) and self.below is not None:
                 said += self.hear(TreesSeen(members=self.below))
-        self.said += effects
+        self.said += said
         return said
 
     def later(self, seconds: float, step: float = 0.5) -> list[TreesEffect]:
@@ -328,3 +334,40 @@ def test_script_that_is_given_up_is_killed_and_its_children_are_its_own() -> Non
     said = trees.hear(reclaim(wrapped=False, members=frozenset()))
     assert trees.signals() == [((ROOT,), "SIGKILL")]
     assert not any(isinstance(effect, KillLeftovers) for effect in said)
+
+
+# --- what holders use on other cards --------------------------------------------------------------
+
+
+def test_other_cards_are_told_of_a_holder_and_of_its_end() -> None:
+    """B6: what it uses there is named after the lease, as long as there is one."""
+    trees = PlayedTrees()
+    trees.hear(watch())
+    trees.hear(TreesSeen(members={L1: frozenset({CHILD, OTHER})}))
+    trees.hear(ForgetTree(lease=L1, card=GPU0))
+    told = [(one.cards, one.message.name, set(one.message.processes)) for one in trees.elsewhere]
+    assert told == [
+        ((GPU0,), "chat", {ROOT, CHILD}),
+        ((GPU0,), "chat", {ROOT, CHILD, OTHER}),
+        ((), "chat", set()),
+    ]
+
+
+def test_lease_that_is_over_on_one_of_its_cards_is_elsewhere_there() -> None:
+    """M2, B6: the other card still has it; on this one its memory is a stowaway's now."""
+    trees = PlayedTrees()
+    trees.hear(watch(card=GPU0))
+    trees.hear(watch(card=GPU1))
+    trees.hear(ForgetTree(lease=L1, card=GPU0))
+    assert trees.elsewhere[-1].cards == (GPU1,)
+    assert trees.elsewhere[-1].message.processes == {ROOT, CHILD}
+
+
+def test_card_that_starts_is_told_of_the_holders_of_others() -> None:
+    """3.7: it has forgotten them."""
+    trees = watching()
+    assert trees.hear(TellElsewhere(card=GPU0)) == []
+    (told,) = trees.hear(TellElsewhere(card=GPU1))
+    assert isinstance(told, ForCard)
+    assert isinstance(told.message, Elsewhere)
+    assert told.message.lease == L1

@@ -38,6 +38,7 @@ from berth.actors.journal.messages import (
     SaveBaseline,
     SaveHandOffs,
     SaveLease,
+    SaveUsage,
 )
 from berth.actors.journal.records import Clocks, decode_lease, encode_lease
 from berth.actors.node import core as node_core
@@ -76,6 +77,7 @@ from berth.actors.trees.messages import (
     KillTree,
     LeftoversKilled,
     RootExited,
+    TellElsewhere,
     TreesSeen,
     TreesTick,
     WakeHolder,
@@ -125,6 +127,7 @@ class Disk:
     leases: dict[tuple[str, str], bytes] = field(default_factory=dict)
     baselines: dict[str, MiB] = field(default_factory=dict)
     hand_offs: dict[str, SaveHandOffs] = field(default_factory=dict)
+    usage: dict[str, SaveUsage] = field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
     full: bool = False
@@ -259,6 +262,7 @@ class World:
         self.judges.setdefault(name, Judge(card)).start_again(card)
         for watch in watches(card):
             self.tell("trees", watch)
+        self.tell("trees", TellElsewhere(card=name))
 
     def _start_node(self, kept: Kept, incarnation: int) -> None:
         cards = tuple(card.identity for card in self.machine.cards.values())
@@ -309,6 +313,7 @@ class World:
             leases=leases,
             baselines=dict(self.disk.baselines),
             hand_offs=dict(self.disk.hand_offs),
+            usage=dict(self.disk.usage),
             last_seq=self.disk.last_seq,
             last_number=self.disk.last_number,
         )
@@ -406,6 +411,8 @@ class World:
                     self.disk.leases.pop((entry.card_key, entry.lease), None)
                 case SaveBaseline():
                     self.disk.baselines[entry.card_key] = entry.baseline
+                case SaveUsage():
+                    self.disk.usage[entry.card_key] = entry
                 case SaveHandOffs():
                     self.disk.hand_offs[entry.card_key] = entry
                 case _:
@@ -521,6 +528,10 @@ class World:
                 self._hear(actor, LeftoversKilled(lease=effect.watch.lease))
             case trees_core.ForCard():
                 self.tell(f"card {effect.card}", effect.message)
+            case trees_core.ForOtherCards():
+                for name in self.machine.cards:
+                    if name not in effect.cards:
+                        self.tell(f"card {name}", effect.message)
             case _:
                 raise AssertionError(effect)
 

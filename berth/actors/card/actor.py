@@ -29,6 +29,7 @@ from berth.actors.trees.messages import (
     EndTree,
     ForgetTree,
     KillTree,
+    TellElsewhere,
     TreesInbox,
     WakeHolder,
     WatchTree,
@@ -69,6 +70,7 @@ class CardActor(BerthActor[CardInbox, Card, CardEffect]):
         """Have the holders that the card starts with watched."""
         for watch in watches(self.state):
             self._trees.tell(watch)
+        self._trees.tell(TellElsewhere(card=self.state.name))
 
     def leave_out(self, message: CardInbox) -> None:
         """Refuse what has made this card fail twice."""

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from berth.actors.card.state import Card, Measured, Offer, Settings
 from berth.ids import LeaseId, ProcessId, lease_of
-from berth.lease import Ask, Lease, Priority, Releasing, Stuck, WholeCard
+from berth.lease import Ask, Lease, Priority, Releasing, Stuck, Terms, WholeCard
 from berth.readings import GpuProcess, Reading, Unmeasured
 from berth.units import MiB
 
@@ -53,10 +54,16 @@ def measure(card: Card, reading: Reading) -> Measured:
     stowaways: list[GpuProcess] = []
     total = 0
     owners = _owners(card.leases)
+    strangers = _owners_elsewhere(card)
+    foreign: set[ProcessId] = set()
     for row in reading.processes:
         lease = _owner(owners, row)
         total += 0 if isinstance(row.used, Unmeasured) else row.used
         if lease is None:
+            known = _owner(strangers, row)
+            if known is not None:
+                foreign.add(row.process)
+                row = replace(row, name=card.elsewhere[known].name)  # noqa: PLW2901
             stowaways.append(row)
             continue
         pids[lease] = (*pids.get(lease, ()), row.process.pid)
@@ -77,6 +84,7 @@ def measure(card: Card, reading: Reading) -> Measured:
         used=used,
         pids=pids,
         unsized=frozenset(unsized),
+        foreign=frozenset(foreign),
         stowaways=tuple(stowaways),
     )
 
@@ -124,6 +132,16 @@ def _owners(leases: tuple[Lease, ...]) -> dict[ProcessId | str, LeaseId]:
         owners.update(dict.fromkeys(lease.held.members, lease.id))
         if lease.held.holder is not None:
             owners[lease.held.holder] = lease.id
+    return owners
+
+
+def _owners_elsewhere(card: Card) -> dict[ProcessId | str, LeaseId]:
+    """Return whose lease on another card each known process and scope is (B6)."""
+    owners: dict[ProcessId | str, LeaseId] = {}
+    for lease, tree in card.elsewhere.items():
+        owners.update(dict.fromkeys(tree.processes, lease))
+        if tree.scope is not None:
+            owners[tree.scope] = lease
     return owners
 
 
@@ -196,7 +214,8 @@ def _heaviest_squatter(settings: Settings, measured: Measured) -> GpuProcess | N
     over = [
         row
         for row in measured.stowaways
-        if row.name not in settings.allow
+        if row.process not in measured.foreign
+        and row.name not in settings.allow
         and not isinstance(row.used, Unmeasured)
         and row.used > settings.tolerate
     ]
@@ -217,13 +236,16 @@ def shown_free(lease: Releasing | Stuck, measured: Measured) -> bool:
     )
 
 
-def fits(ask: Ask, priority: Priority, books: Books) -> bool:
-    """Tell whether an ask can be granted beside what is on the card now (B4)."""
-    if priority is Priority.HOLD:
+def fits(ask: Ask, terms: Terms, books: Books, learned: MiB | None = None) -> bool:
+    """Tell whether an ask can be granted beside what is on the card now (B4).
+
+    `learned` is what an engine of that name needed before: a whole card must cover it.
+    """
+    if terms.priority is Priority.HOLD:
         return _fits_a_hold(ask, books)
     if isinstance(ask, WholeCard):
         taken = books.settling or any(books.counts.values())
-        return not taken and books.squatter is None and books.room > 0
+        return not taken and books.squatter is None and books.room >= max(1, learned or 0)
     return books.room >= ask
 
 

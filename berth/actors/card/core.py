@@ -42,7 +42,7 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from berth.actors.card import drains, holders, shares, sight
+from berth.actors.card import drains, holders, juggle, shares, sight
 from berth.actors.card.attaching import on_attach
 from berth.actors.card.books import Books, close
 from berth.actors.card.deadlines import on_resumed, on_tick, refuse_expired
@@ -87,6 +87,7 @@ from berth.actors.card.survey import survey, too_big
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
 from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
+from berth.actors.trees.messages import Elsewhere
 from berth.errors import Code
 from berth.ids import RequestId, lease_of
 from berth.lease import START_WITHIN, Detached, Granted, Held, WholeCard
@@ -137,12 +138,8 @@ def _take(turn: Turn, event: CardInbox) -> None:
             holders.on_gone(turn, event)
         case TreeSeen():
             holders.on_tree(turn, event)
-        case CardRead():
-            sight.on_read(turn, event)
-        case CardUnread():
-            sight.on_unread(turn, event.why)
-        case XidThrown():
-            sight.on_xid(turn, event)
+        case (CardRead() | CardUnread() | XidThrown() | Elsewhere()) as seen:
+            sight.take(turn, seen)
         case GrantLost():
             holders.on_grant_lost(turn, event)
         case JournalState():
@@ -297,7 +294,7 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
     )
     start_by = after(turn.now, START_WITHIN)
     lease = Granted(held=held, wake_at=turn.hear_by(), start_by=start_by)
-    turn.card = turn.card.without_waiter(waiter.request)
+    turn.card = juggle.taken(turn.card, waiter, lease.id).without_waiter(waiter.request)
     turn.add(lease)
     turn.measure_hand_off(waiter)
     turn.lease_event(

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from berth.actors.card import drains, holders, shares, sight
+from berth.actors.card import drains, holders, juggle, shares, sight
 from berth.actors.card.recovery import COME_BACK_WITHIN
 from berth.actors.card.state import FRESH_FOR, Waiter
 from berth.actors.card.turn import Turn
@@ -42,6 +42,7 @@ def on_tick(turn: Turn) -> None:
             sight.on_unread(turn, Unmeasured(Unknown.STALE, f"last read {show_duration(age)} ago"))
     for lease in turn.card.leases:
         _on_lease(turn, lease)
+    turn.card = juggle.forget_old(turn.card, turn.now)
     shares.look_at_offers(turn)
 
 
@@ -147,4 +148,5 @@ _CODES = (
     (How.WAKING, Code.UNMEASURED),
     (How.NO_JOURNAL, Code.NO_JOURNAL),
     (How.PINNED, Code.PINNED),
+    (How.JUGGLE, Code.OUTRANKED),
 )

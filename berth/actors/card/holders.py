@@ -4,7 +4,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from berth.actors.card import shares
+from berth.actors.card import juggle, shares
 from berth.actors.card.drains import on_boundary, on_heard
 from berth.actors.card.messages import (
     GrantLost,
@@ -151,7 +151,9 @@ def _on_ready(turn: Turn, lease: Lease) -> None:
         turn.happened("engine.ready", name=lease.terms.name, lease=lease.id)
     elif isinstance(lease, Draining | Keeping) and isinstance(lease.before, Starting):
         ready = Running(held=lease.held, ready=turn.now)
-        turn.card = turn.card.with_lease(replace(lease, before=ready))
+        turn.card = juggle.ready(
+            turn.card.with_lease(replace(lease, before=ready)), lease.id, turn.now
+        )
 
 
 def on_release(turn: Turn, event: ReleaseLease) -> None:

@@ -7,7 +7,14 @@ import msgspec
 
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import CallId, ToNode
-from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
+from berth.actors.trees.messages import (
+    Elsewhere,
+    EndTree,
+    ForgetTree,
+    KillTree,
+    WakeHolder,
+    WatchTree,
+)
 from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, ProcessId, RequestId
 from berth.lease import Ask, Granted, Lease, Terms
@@ -268,6 +275,7 @@ CardInbox: TypeAlias = (
     | WithdrawOffer
     | CommitShare
     | CaughtUp
+    | Elsewhere
     | Survey
     | NameFreed
     | WithdrawRequest

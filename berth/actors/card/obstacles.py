@@ -2,7 +2,8 @@
 
 from typing import Final, TypeGuard
 
-from berth.actors.card.state import Waiter
+from berth.actors.card import juggle
+from berth.actors.card.state import Card, Waiter
 from berth.lease import (
     Detached,
     Draining,
@@ -42,8 +43,8 @@ def is_recallable(lease: Lease) -> TypeGuard[Draining]:
     return isinstance(lease, Draining) and lease.order is Order.DRAIN and lease.phase in _RECALLABLE
 
 
-def obstacle(waiter: Waiter, lease: Lease, now: Instant) -> Blocker | None:
-    """Return why `waiter` may not have `lease` drained now, None when it may (Q2, Q4, Q11)."""
+def obstacle(card: Card, waiter: Waiter, lease: Lease, now: Instant) -> Blocker | None:
+    """Return why `waiter` may not have `lease` drained now, None when it may (Q2, Q4, Q5, Q11)."""
     terms = lease.terms
     in_the_way = as_blocker(lease)
     by_a_person = waiter.terms.priority is Priority.HOLD
@@ -62,6 +63,9 @@ def obstacle(waiter: Waiter, lease: Lease, now: Instant) -> Blocker | None:
         return None if waiter.terms.priority > terms.priority else _blocker(lease, How.OUTRANKS)
     if not terms.boundary:
         return _blocker(lease, How.BUSY)
+    remaining = juggle.turn_left(card, waiter, lease, now)
+    if remaining is not None and not is_recallable(lease):
+        return _blocker(lease, How.JUGGLE, remaining)
     return _still_to_answer(lease, now)
 
 

@@ -27,6 +27,7 @@ from berth.actors.card.books import Books, fits
 from berth.actors.card.choosing import Candidate, choose, gain_of
 from berth.actors.card.obstacles import as_blocker, is_leaving, is_recallable, obstacle
 from berth.actors.card.state import Card, Waiter
+from berth.actors.card.usage import needs
 from berth.actors.node.inbox import Stand
 from berth.ids import LeaseId, RequestId
 from berth.lease import (
@@ -106,7 +107,7 @@ class _Walk:
         elif self._first and self._size(waiter) > self._slack:
             self.plan.blockers[waiter.request] = self._first
             self._slack = min(self._slack, self._ever_free() - self._size(waiter))
-        elif fits(waiter.ask, waiter.terms.priority, self._books):
+        elif fits(waiter.ask, waiter.terms, self._books, needs(self._card, waiter.terms.name)):
             self._fit(waiter)
         else:
             self._block(waiter)
@@ -161,7 +162,7 @@ class _Walk:
             lease=lease,
             gain=self._books.counts[lease.id],
             asked=is_recallable(lease),
-            obstacle=obstacle(waiter, lease, self._now),
+            obstacle=obstacle(self._card, waiter, lease, self._now),
         )
 
     def _clear_card(self, waiter: Waiter, staying: list[Candidate]) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.actors.card.state import Card, HandOffs, Settings
+from berth.actors.card.state import Card, HandOffs, Learned, Settings
 from berth.actors.card.turn import Turn
 from berth.actors.journal.messages import Kept
 from berth.actors.trees.messages import WatchTree
@@ -40,6 +40,8 @@ def restored(
     )
     silent = again or any(isinstance(one, Detached) for one in leases) or bool(kept.suspect)
     taken = kept.hand_offs.get(identity.key)
+    used = kept.usage.get(identity.key)
+    learned = {} if used is None else used.engines
     return Card(
         identity=identity,
         settings=settings,
@@ -49,6 +51,7 @@ def restored(
         recovering_until=after(now, COME_BACK_WITHIN) if silent else None,
         strangers_may_return=bool(kept.suspect),
         awaits_node=again,
+        learned={name: Learned(runs=runs, peaks=peaks) for name, (runs, peaks) in learned.items()},
     )
 
 

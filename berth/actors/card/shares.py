@@ -15,6 +15,7 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
+from berth.actors.card import juggle
 from berth.actors.card.books import close
 from berth.actors.card.messages import (
     AskHolders,
@@ -139,6 +140,9 @@ def _tell_again(turn: Turn, request: str) -> None:
 
 def _on_commit(turn: Turn, event: CommitShare) -> None:
     """The grant is in the journal. It holds, whatever was kept free for it here."""
+    waiter = turn.card.waiter(event.request)
+    if waiter is not None:
+        turn.card = juggle.taken(turn.card, waiter, event.lease.id)
     turn.card = turn.card.without_offer(event.request).without_waiter(event.request)
     if turn.card.lease(event.lease.id) is None:
         _adopt(turn, event.lease)

@@ -1,14 +1,16 @@
 """What readings do: they free memory, they find what is stuck, contested or not known."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
+from berth.actors.card import usage
 from berth.actors.card.books import Books, close, measure, shown_free
-from berth.actors.card.messages import CardRead, XidThrown
+from berth.actors.card.messages import CardRead, CardUnread, XidThrown
 from berth.actors.card.state import Card, Measured
 from berth.actors.card.turn import Turn
+from berth.actors.trees.messages import Elsewhere
 from berth.ids import ProcessId
 from berth.lease import Lease, Releasing, Stuck
 from berth.probes.xids import meaning
@@ -17,6 +19,21 @@ from berth.units import MiB, show_duration, show_gib, since
 
 CONTESTED_SLACK: Final = MiB(64)
 """How far the driver may exceed the books before it is told (rounding, contexts of a few MiB)."""
+
+
+def take(turn: Turn, event: CardRead | CardUnread | XidThrown | Elsewhere) -> None:
+    """Take what was seen of the card, and of the processes that may be on it."""
+    match event:
+        case CardRead():
+            on_read(turn, event)
+        case CardUnread():
+            on_unread(turn, event.why)
+        case XidThrown():
+            _on_xid(turn, event)
+        case Elsewhere():
+            _on_elsewhere(turn, event)
+        case _:
+            assert_never(event)
 
 
 def on_read(turn: Turn, event: CardRead) -> None:
@@ -33,6 +50,7 @@ def on_read(turn: Turn, event: CardRead) -> None:
     if card.unread is not None:
         turn.happened("card.ok", why=_recovered(card))
     turn.card = replace(card, measured=measured, unread=None, baseline=measured.baseline)
+    turn.card = usage.note_peaks(turn.card, measured)
     if card.baseline != measured.baseline:
         turn.keep_baseline()
     for lease in turn.card.leases:
@@ -55,7 +73,15 @@ def on_unread(turn: Turn, why: Unmeasured) -> None:
     turn.card = replace(turn.card, unread=why)
 
 
-def on_xid(turn: Turn, event: XidThrown) -> None:
+def _on_elsewhere(turn: Turn, event: Elsewhere) -> None:
+    """A holder of another card has other processes than before: what they use here is its (B6)."""
+    others = {one: tree for one, tree in turn.card.elsewhere.items() if one != event.lease}
+    if event.processes:
+        others[event.lease] = event
+    turn.card = replace(turn.card, elsewhere=others)
+
+
+def _on_xid(turn: Turn, event: XidThrown) -> None:
     """The card reported a fault: told, and nothing more. Whether it can be read, readings say."""
     times = f", {event.times} times" if event.times > 1 else ""
     why = f"{meaning(event.xid)}{times}"

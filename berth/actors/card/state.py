@@ -8,8 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from berth.actors.node.inbox import Stand
+from berth.actors.trees.messages import Elsewhere
 from berth.ids import CardName, LeaseId, ProcessId, RequestId, number_of
-from berth.lease import Ask, Lease, Terms, become
+from berth.lease import Ask, Lease, Priority, Terms, become
 from berth.readings import NOT_READ_YET, CardIdentity, GpuProcess, Reading, Unmeasured
 from berth.standing import Blocker, Outlook
 from berth.units import Instant, MiB, Seconds, since
@@ -21,12 +22,21 @@ HAND_OFFS_KEPT: Final = 31
 """How many of the latest hand-offs the median is taken of."""
 
 
+class JuggleRule(msgspec.Struct, frozen=True, kw_only=True):
+    """When two engines juggle a card, and how long a turn must be then; see `juggle.py` (Q5)."""
+
+    takes: int = 3
+    within: Seconds = Seconds(600.0)
+    factor: float = 4.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a person may set for a card."""
 
     release_grace: Seconds = Seconds(30.0)
     allow: frozenset[str] = frozenset()
     tolerate: MiB = MiB(1024)
+    juggle: JuggleRule = JuggleRule()
 
 
 class Waiter(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +106,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """A reading, laid against the leases.
 
     `used` is what each lease's processes hold, absent where it has none. `unsized` are leases with
-    a process whose size the driver does not tell; `covered` is what no row explains and they, or on
+    a process whose size the driver does not tell; `foreign` are stowaways that hold a lease on
+    another card, and are named after it; `covered` is what no row explains and they, or on
     a blind reading all leases, may hold by their asks. `clamped` is by how much the processes' sum
     exceeded the card's own figure (B5).
     """
@@ -109,12 +120,45 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     used: Mapping[LeaseId, MiB]
     pids: Mapping[LeaseId, tuple[int, ...]]
     unsized: frozenset[LeaseId]
+    foreign: frozenset[ProcessId] = frozenset()
     stowaways: tuple[GpuProcess, ...]
 
     @property
     def capacity(self) -> MiB:
         """Return what the card can hand out: total less baseline (B2)."""
         return MiB(max(0, self.reading.total - self.baseline))
+
+
+class Gave(msgspec.Struct, frozen=True, kw_only=True):
+    """A holder that gave the card up for a waiter, after so much work in its turn."""
+
+    name: str
+    priority: Priority
+    ordered: Instant
+    worked: Seconds
+
+
+class Switch(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine that took the card from another of its priority; `ready` once it is at work."""
+
+    taker: str
+    lease: LeaseId
+    giver: str
+    ordered: Instant
+    worked: Seconds
+    ready: Instant | None = None
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine has used at most on a card in its last runs, the latest last (MiB)."""
+
+    runs: int = 0
+    peaks: tuple[MiB, ...] = ()
+
+    @property
+    def needs(self) -> MiB | None:
+        """Return what it needs, None when that was never seen."""
+        return max(self.peaks, default=None)
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +172,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     `overdrawn` is the first of the readings in a row that show more than the books know of.
     `fast` and `wake` are what the probe was told of its pace.
     `awake_since`: when the machine last woke from a suspend; readings from before say nothing.
+    `given` is what was given up for waiters, `switches` who took the card from whom lately (Q5).
+    `peaks` is the most that each run has used, `learned` what engines needed before (B7).
+    `elsewhere` are holders of other cards: what they use here is no lease's of this one (B6).
     `offers` count as taken. `contested` and `strangers` were told once and are not told again.
     """
 
@@ -151,6 +198,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     contested: frozenset[LeaseId] = frozenset()
     strangers: Mapping[ProcessId, str] = msgspec.field(default_factory=dict)
     hand_offs: HandOffs = HandOffs()
+    given: Mapping[RequestId, tuple[Gave, ...]] = msgspec.field(default_factory=dict)
+    switches: tuple[Switch, ...] = ()
+    peaks: Mapping[LeaseId, MiB] = msgspec.field(default_factory=dict)
+    learned: Mapping[str, Learned] = msgspec.field(default_factory=dict)
+    elsewhere: Mapping[LeaseId, Elsewhere] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> CardName:

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from berth.actors.card import juggle, usage
 from berth.actors.card.messages import CardEffect, SetPace
 from berth.actors.card.state import Card, Waiter
 from berth.actors.journal.messages import (
@@ -17,6 +18,7 @@ from berth.actors.journal.messages import (
     SaveBaseline,
     SaveHandOffs,
     SaveLease,
+    SaveUsage,
 )
 from berth.actors.node.inbox import (
     CallDone,
@@ -39,6 +41,7 @@ from berth.lease import (
     Lease,
     Order,
     Releasing,
+    Running,
     Starting,
     Stuck,
 )
@@ -86,6 +89,8 @@ class Turn(msgspec.Struct):
     def change(self, before: Lease, after_: Lease) -> None:
         """Change a lease and keep the change."""
         self.card = self.card.with_change(before, after_)
+        if isinstance(after_, Running):
+            self.card = juggle.ready(self.card, after_.id, self.now)
         self.keep(after_)
 
     def keep(self, lease: Lease) -> None:
@@ -98,9 +103,21 @@ class Turn(msgspec.Struct):
         self.keep(lease)
 
     def drop(self, lease: Lease) -> None:
-        """Take a lease out of the books."""
-        self.card = self.card.without_lease(lease.id)
+        """Take a lease out of the books, and learn what it needed."""
+        before = self.card.learned
+        self.card = usage.learn(self.card.without_lease(lease.id), lease)
         self.entries.append(DropLease(card_key=self.card.identity.key, lease=lease.id))
+        if self.card.learned is not before:
+            self.entries.append(
+                SaveUsage(
+                    card_key=self.card.identity.key,
+                    card=self.card.name,
+                    engines={
+                        name: (learned.runs, learned.peaks)
+                        for name, learned in self.card.learned.items()
+                    },
+                )
+            )
 
     def keep_baseline(self) -> None:
         """Have the journal keep the card's baseline."""
@@ -145,8 +162,7 @@ class Turn(msgspec.Struct):
 
     def swap(self, waiter: Waiter) -> None:
         """Put a waiter in the place of itself as it was."""
-        queue = (waiter if old.request == waiter.request else old for old in self.card.queue)
-        self.card = replace(self.card, queue=tuple(queue))
+        self.card = self.card.with_waiter_changed(waiter)
 
     def measure_hand_off(self, waiter: Waiter) -> None:
         """Keep how long it took from the first order until this waiter was granted."""
@@ -186,6 +202,7 @@ class Turn(msgspec.Struct):
         """Take a lease for given back. Its memory counts until a reading shows it free (B3)."""
         free_by = after(self.now, self.card.settings.release_grace)
         measured = self.card.measured
+        self.card = juggle.given(self.card, lease)
         had = MiB(0) if measured is None else measured.used.get(lease.id, MiB(0))
         self.change(lease, Releasing(held=lease.held, released=self.now, free_by=free_by, had=had))
         self.lease_event("released", lease, why)
@@ -203,6 +220,7 @@ class Turn(msgspec.Struct):
             self.effects.append(
                 WatchTree(
                     lease=lease.id,
+                    name=lease.name,
                     card=self.card.name,
                     root=lease.held.holder,
                     key=lease.terms.key,

@@ -6,6 +6,7 @@ from typing import Final
 from berth.actors.card.books import Books, close
 from berth.actors.card.outlook import eta, in_flight
 from berth.actors.card.state import Card, Waiter
+from berth.actors.card.usage import needs
 from berth.lease import (
     Ask,
     Detached,
@@ -21,7 +22,7 @@ from berth.lease import (
     state_word,
 )
 from berth.readings import Figure, GpuProcess, Unknown, Unmeasured
-from berth.standing import count, sentence
+from berth.standing import Blocker, How, count, sentence
 from berth.units import Instant, after, left, show_duration, show_gib, since
 from berth.views import (
     CardStatus,
@@ -129,6 +130,7 @@ def _lease(card: Card, lease: Lease, books: Books | None, now: Instant) -> Lease
         pids=() if measured is None else measured.pids.get(lease.id, ()),
         containers=lease.terms.containers,
         model=None,
+        est_mib=needs(card, lease.name),
         note=note(card, lease, now),
         way_out=_way_out(lease),
         counts_mib=None if books is None else books.counts[lease.id],
@@ -224,7 +226,7 @@ def _waiter(
         position=place,
         waited_s=round(since(waiter.arrived, now), 2),
         wait_left_s=None if is_hold else round(left(waiter.refuse_at, now), 2),
-        code=blockers[0].how.value if blockers else "ready",
+        code=_code(blockers),
         why=sentence(blockers, waiter.outlook),
         blockers=tuple(blocker_view(blocker) for blocker in blockers),
         eta_s=None if likely is None else round(likely.left, 2),
@@ -234,18 +236,30 @@ def _waiter(
     )
 
 
+def _code(blockers: tuple[Blocker, ...]) -> str:
+    """Return the code of the first reason; a turn kept by the juggle guard is `outranked` (Q5)."""
+    if not blockers:
+        return "ready"
+    how = blockers[0].how
+    return "outranked" if how in {How.JUGGLE, How.OUTRANKS} else how.value
+
+
 def _stowaways(card: Card) -> tuple[StowawayView, ...]:
     if card.measured is None:
         return ()
-    return tuple(_stowaway(card, row) for row in card.measured.stowaways)
+    foreign = card.measured.foreign
+    return tuple(
+        _stowaway(card, row, has_lease=row.process in foreign) for row in card.measured.stowaways
+    )
 
 
-def _stowaway(card: Card, row: GpuProcess) -> StowawayView:
+def _stowaway(card: Card, row: GpuProcess, *, has_lease: bool) -> StowawayView:
+    """Return a row; a holder of another card is named after its lease, and no squatter (B6)."""
     return StowawayView(
         card=card.name,
         pid=row.process.pid,
         name=row.name,
         container=None,
         used_mib=None if isinstance(row.used, Unmeasured) else row.used,
-        squatter=row.name not in card.settings.allow,
+        squatter=not has_lease and row.name not in card.settings.allow,
     )

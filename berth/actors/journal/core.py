@@ -33,6 +33,7 @@ from berth.actors.journal.messages import (
     SaveBaseline,
     SaveHandOffs,
     SaveLease,
+    SaveUsage,
 )
 from berth.actors.node.inbox import RequestGranted, ToNode
 from berth.units import Instant, Seconds, after
@@ -43,7 +44,7 @@ PRUNE_EVERY: Final = Seconds(600.0)
 EVENTS_KEPT_UNWRITTEN: Final = 1000
 """How many events are kept while the journal cannot be written: the latest ones."""
 
-LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs
+LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | SaveUsage
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +158,8 @@ def _about(entry: LastingEntry) -> tuple[str, str]:
             return entry.card_key, entry.lease
         case SaveBaseline():
             return entry.card_key, ""
+        case SaveUsage():
+            return entry.card_key, "usage"
         case SaveHandOffs():
             return entry.card_key, "hand-offs"
 

@@ -46,6 +46,17 @@ class SaveHandOffs(msgspec.Struct, frozen=True, kw_only=True):
     recent: tuple[Seconds, ...]
 
 
+class SaveUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep what engines needed on a card: by name, how many runs, and the peaks of the last (MiB).
+
+    It is kept in a file of its own that people may read, under the card's present name.
+    """
+
+    card_key: str
+    card: CardName
+    engines: Mapping[str, tuple[int, tuple[MiB, ...]]]
+
+
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the node's one sequence; the journal numbers and dates it.
 
@@ -61,7 +72,7 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     facts: Mapping[str, Fact] = msgspec.field(default_factory=dict)
 
 
-Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | Happened
+Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | SaveUsage | Happened
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +91,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal knows, by card: leases, baselines, hand-offs; and the last numbers it gave.
+    """What the journal knows, by card: leases, baselines, hand-offs, usage; and its last numbers.
 
     `suspect` says why there may be holders that it does not know of, empty when there are none.
     """
@@ -88,6 +99,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     leases: Mapping[str, tuple[Lease, ...]] = msgspec.field(default_factory=dict)
     baselines: Mapping[str, MiB] = msgspec.field(default_factory=dict)
     hand_offs: Mapping[str, SaveHandOffs] = msgspec.field(default_factory=dict)
+    usage: Mapping[str, SaveUsage] = msgspec.field(default_factory=dict)
     last_seq: int = 0
     last_number: int = 0
     suspect: str = ""

@@ -22,8 +22,10 @@ from berth.actors.journal.messages import (
     SaveBaseline,
     SaveHandOffs,
     SaveLease,
+    SaveUsage,
 )
 from berth.actors.journal.records import Clocks, decode_lease, encode_lease
+from berth.actors.journal.usage_files import read_usage, write_usage
 from berth.lease import Lease, with_held
 from berth.units import Instant, MiB, Seconds
 from berth.wire import EventMessage
@@ -203,6 +205,8 @@ class Store:
                     "INSERT OR REPLACE INTO hand_offs VALUES (?, ?)",
                     (entry.card_key, _ENCODER.encode(entry)),
                 )
+            case SaveUsage():
+                write_usage(self._path.parent, entry)
 
     def prune(self, *, keep_for: Seconds = KEEP_FOR, keep_bytes: int = KEEP_BYTES) -> None:
         """Drop events that are too old, and the oldest while the file is too large."""
@@ -258,6 +262,7 @@ class Store:
             leases=leases,
             hand_offs={card_key: _HAND_OFFS.decode(record) for card_key, record in taken},
             baselines={card_key: MiB(mib) for card_key, mib in rows},
+            usage=read_usage(self._path.parent),
             last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
             last_number=self._last_number,
             suspect=f"the journal could not be read and was set aside as {self.set_aside}"

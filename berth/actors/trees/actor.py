@@ -10,6 +10,7 @@ from berth.actors.base import ActorDied, Address, BerthActor, Clock, Pong
 from berth.actors.card.messages import CardInbox
 from berth.actors.trees.core import (
     ForCard,
+    ForOtherCards,
     KillLeftovers,
     LookAtTrees,
     SendSignal,
@@ -89,6 +90,10 @@ class TreesActor(BerthActor[TreesInbox, Trees, TreesEffect]):
                 self._kill_leftovers(effect)
             case ForCard():
                 self._cards[effect.card].tell(effect.message)
+            case ForOtherCards():
+                for name, card in self._cards.items():
+                    if name not in effect.cards:
+                        card.tell(effect.message)
             case _:
                 assert_never(effect)
 

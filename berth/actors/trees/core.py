@@ -12,6 +12,8 @@ It watches the process of every holder, and what lives below it. Its core decide
     SIGKILL to all of it, the wrapper last. A script gets SIGTERM, itself only, and no more.
  4. A card gives a lease up (H4): SIGKILL to all that is known of it, and nobody is told.
 
+Every other card is told of a holder's processes too: what they use there is named after the lease.
+
 A signal goes to a process only after its start time was compared: never to another of its pid.
 """
 
@@ -23,11 +25,13 @@ from msgspec.structs import replace
 
 from berth.actors.card.messages import HolderGone, TreeSeen
 from berth.actors.trees.messages import (
+    Elsewhere,
     EndTree,
     ForgetTree,
     KillTree,
     LeftoversKilled,
     RootExited,
+    TellElsewhere,
     TreesInbox,
     TreesSeen,
     TreesTick,
@@ -93,11 +97,18 @@ class ForCard(msgspec.Struct, frozen=True, kw_only=True):
     """To a card."""
 
     card: CardName
-    message: HolderGone | TreeSeen
+    message: HolderGone | TreeSeen | Elsewhere
+
+
+class ForOtherCards(msgspec.Struct, frozen=True, kw_only=True):
+    """To every card but these."""
+
+    cards: tuple[CardName, ...]
+    message: Elsewhere
 
 
 TreesEffect: TypeAlias = (
-    WaitForExit | StopWaiting | LookAtTrees | SendSignal | KillLeftovers | ForCard
+    WaitForExit | StopWaiting | LookAtTrees | SendSignal | KillLeftovers | ForCard | ForOtherCards
 )
 _Decision: TypeAlias = tuple[Trees, tuple[TreesEffect, ...]]
 
@@ -124,6 +135,8 @@ def decide(trees: Trees, event: TreesInbox, now: Instant) -> _Decision:
             return _gone(trees, event.lease)
         case TreesSeen():
             return _seen(trees, event)
+        case TellElsewhere():
+            return _tell_elsewhere(trees, event.card)
         case TreesTick():
             return _tick(trees, now)
         case _:
@@ -141,7 +154,31 @@ def _watch(trees: Trees, event: WatchTree) -> _Decision:
         kill_at=known.kill_at if same and known is not None else None,
     )
     trees = replace(trees, watches={**trees.watches, event.lease: watch}, look_at=Instant(0.0))
-    return trees, (WaitForExit(lease=event.lease, root=event.root),)
+    wait = WaitForExit(lease=event.lease, root=event.root)
+    return trees, (wait, ForOtherCards(cards=watch.cards, message=_elsewhere(watch)))
+
+
+def _elsewhere(watch: Watch) -> Elsewhere:
+    """Return what other cards should know of a holder."""
+    asked = watch.asked
+    return Elsewhere(
+        lease=asked.lease,
+        name=asked.name,
+        processes=watch.members | {asked.root},
+        scope=asked.scope,
+    )
+
+
+def _over(watch: Watch) -> ForOtherCards:
+    """Have no card think of a holder any more."""
+    over = Elsewhere(lease=watch.asked.lease, name=watch.asked.name, processes=frozenset())
+    return ForOtherCards(cards=(), message=over)
+
+
+def _tell_elsewhere(trees: Trees, card: CardName) -> _Decision:
+    """Tell a card that starts of all holders that are not its own."""
+    others = (watch for watch in trees.watches.values() if card not in watch.cards)
+    return trees, tuple(ForCard(card=card, message=_elsewhere(watch)) for watch in others)
 
 
 def _without(trees: Trees, lease: LeaseId) -> Trees:
@@ -155,9 +192,10 @@ def _forget(trees: Trees, event: ForgetTree) -> _Decision:
         return trees, ()
     left = tuple(card for card in watch.cards if card != event.card)
     if not left:
-        return _without(trees, event.lease), (StopWaiting(lease=event.lease),)
-    watches = {**trees.watches, event.lease: replace(watch, cards=left)}
-    return replace(trees, watches=watches), ()
+        return _without(trees, event.lease), (StopWaiting(lease=event.lease), _over(watch))
+    rest = replace(watch, cards=left)
+    trees = replace(trees, watches={**trees.watches, event.lease: rest})
+    return trees, (ForOtherCards(cards=left, message=_elsewhere(rest)),)
 
 
 def _end(trees: Trees, event: EndTree, now: Instant) -> _Decision:
@@ -180,6 +218,7 @@ def _kill(trees: Trees, event: KillTree) -> _Decision:
     if event.wrapped:
         left = WatchTree(
             lease=event.lease,
+            name="",
             card=event.card,
             root=event.root,
             key=event.key,
@@ -188,6 +227,8 @@ def _kill(trees: Trees, event: KillTree) -> _Decision:
             ends_with_root=True,
         )
         effects.append(KillLeftovers(watch=left, members=members))
+    if watch is not None:
+        effects.append(_over(watch))
     return _without(trees, event.lease), tuple(effects)
 
 
@@ -205,7 +246,7 @@ def _gone(trees: Trees, lease: LeaseId) -> _Decision:
     if watch is None:
         return trees, ()
     told = tuple(ForCard(card=card, message=HolderGone(lease=lease)) for card in watch.cards)
-    return _without(trees, lease), (StopWaiting(lease=lease), *told)
+    return _without(trees, lease), (StopWaiting(lease=lease), *told, _over(watch))
 
 
 def _seen(trees: Trees, event: TreesSeen) -> _Decision:
@@ -218,6 +259,8 @@ def _seen(trees: Trees, event: TreesSeen) -> _Decision:
             watches[lease] = replace(watch, members=members)
             seen = TreeSeen(lease=lease, members=members)
             told.extend(ForCard(card=card, message=seen) for card in watch.cards)
+            elsewhere = _elsewhere(watches[lease])
+            told.append(ForOtherCards(cards=watch.cards, message=elsewhere))
     return replace(trees, watches=watches), tuple(told)
 
 

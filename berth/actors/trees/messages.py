@@ -22,6 +22,7 @@ class WatchTree(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     lease: LeaseId
+    name: str
     card: CardName
     root: ProcessId
     key: Key
@@ -87,6 +88,21 @@ class TreesSeen(msgspec.Struct, frozen=True, kw_only=True):
     members: Mapping[LeaseId, frozenset[ProcessId]]
 
 
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """To every card that a lease is not on: its holder's processes, none once it is over (B6)."""
+
+    lease: LeaseId
+    name: str
+    processes: frozenset[ProcessId]
+    scope: str | None = None
+
+
+class TellElsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """From a card that starts: whose processes are there that hold a lease on other cards?"""
+
+    card: CardName
+
+
 class TreesTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
@@ -100,5 +116,6 @@ TreesInbox: TypeAlias = (
     | RootExited
     | LeftoversKilled
     | TreesSeen
+    | TellElsewhere
     | TreesTick
 )
