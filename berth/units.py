@@ -91,6 +91,17 @@ def show_line(text: str, longest: int = 500) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
+def show_about(span: Seconds) -> str:
+    """Write an expectation, no finer than it can be meant: `~20s`, `~2m`, `~3h`."""
+    if span < _MINUTE:
+        return f"~{max(1, round(span))}s"
+    if span < _HOUR:
+        return f"~{round(span / _MINUTE)}m"
+    if span < _DAY:
+        return f"~{round(span / _HOUR)}h"
+    return f"~{round(span / _DAY)}d"
+
+
 def show_gib(size: int) -> str:
     """Write memory for people, in GiB with one decimal: `14.0`."""
     return f"{size / MIB_PER_GIB:.1f}"

@@ -33,6 +33,7 @@ PURE = {
     "errors.py",
     "cards.py",
     "wire.py",
+    "words.py",
     "client/core.py",
     "client/messages.py",
     "client/said.py",

@@ -7,8 +7,8 @@ import typer
 
 from berth.cli.completion import complete_cards, complete_holds
 from berth.cli.context import SocketOption, connect, duration, usage_error
-from berth.cli.render.words import plain
 from berth.units import Seconds, show_duration
+from berth.words import plain
 
 
 def hold(

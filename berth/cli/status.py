@@ -78,7 +78,7 @@ def _show(shown: dict[str, Any], name: str | None, colour: str) -> None:
 
 def _sum_of(shown: dict[str, Any], name: str, look: "Look") -> "list[Line]":
     from berth.cli.render.sums import about_name, known_names
-    from berth.cli.render.words import plain
+    from berth.words import plain
 
     lines = about_name(shown, name, look)
     if lines:

@@ -7,7 +7,7 @@ import typer
 
 from berth.cli.completion import complete_leases
 from berth.cli.context import SocketOption, connect
-from berth.cli.render.words import plain
+from berth.words import plain
 
 _Target = Annotated[
     str,

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from berth.errors import Exit
 from berth.run.drain import Steps
 from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
-from berth.run.state import Asking, Leaving, Leftovers, Over, Running, RunOptions
-from berth.units import Seconds, show_duration, since
+from berth.run.state import TELL_AGAIN_EVERY, Asking, Leaving, Leftovers, Over, Running, RunOptions
+from berth.units import Seconds, show_about, show_duration, since
+from berth.words import plain
 
 START_MARGIN: Final = Seconds(1.0)
 """How long before a grant is taken back it is not started any more."""
@@ -44,20 +45,52 @@ def on_waited_in_vain(steps: Steps) -> None:
 
 
 def on_queued(steps: Steps, event: Queued) -> None:
-    """The request waits: tell the person, when the reason is news."""
+    """The request waits: tell the person why, when that is news.
+
+    On a terminal the line is written over, so every change is shown. Elsewhere a line stays: one
+    for each reason, and one every 30 s.
+    """
     phase = steps.run.phase
     if not isinstance(phase, Asking):
         return
-    news = bool(event.why) and event.why != phase.why
-    steps.run = replace(steps.run, phase=replace(phase, request=event.request, why=event.why))
-    if news:
-        steps.say(
-            "queued",
-            f"waiting for {event.card or 'a card'}, no. {event.position}: {event.why}",
-            request=event.request,
-            position=event.position,
-            why=event.why,
-        )
+    phase = replace(phase, request=event.request)
+    steps.run = replace(steps.run, phase=phase)
+    line = _waiting(event)
+    if not event.why or line == phase.told:
+        return
+    on_terminal = steps.run.options.on_terminal
+    again = since(phase.told_at, steps.now) >= TELL_AGAIN_EVERY
+    if phase.told and not on_terminal and event.reason == phase.reason and not again:
+        return
+    if not phase.told:
+        _tell_ask(steps, event)
+    told = replace(phase, told=line, reason=event.reason, told_at=steps.now)
+    steps.run = replace(steps.run, phase=told)
+    steps.say(
+        "queued",
+        line,
+        passing=True,
+        request=event.request,
+        position=event.position,
+        why=event.why,
+        eta_s=event.eta,
+    )
+
+
+def _tell_ask(steps: Steps, event: Queued) -> None:
+    """Before the first reason: what is asked for, and for how long it waits."""
+    options = steps.run.options
+    if options.asks:
+        of = f" of {event.card}" if event.card else ""
+        how = f"({options.priority}, waits up to {show_duration(options.wait)})"
+        steps.say("asks", f"{plain(options.name)} asks {options.asks}{of} {how}")
+
+
+def _waiting(event: Queued) -> str:
+    """Return why it waits, for how long that is likely, and which in line it is."""
+    likely = "" if event.eta is None else f"; {show_about(event.eta)}"
+    place = f" [{event.position} of {event.waiting}]" if event.waiting > 1 else ""
+    return f"{plain(event.why)}{likely}{place}"
 
 
 def on_given(steps: Steps, event: LeaseGiven) -> None:
@@ -72,7 +105,7 @@ def on_given(steps: Steps, event: LeaseGiven) -> None:
         steps.leave(Exit.NOT_IN_TIME)
         return
     waited = since(phase.since, steps.now)
-    if phase.why:
+    if phase.told:
         steps.say("granted", f"granted after {show_duration(waited)}; starting", lease=event.lease)
     cards = tuple(card.name for card in event.cards)
     phase_now = Running(lease=event.lease, started=steps.now)
@@ -96,10 +129,13 @@ def on_refused(steps: Steps, event: Refused) -> None:
     match steps.run.phase:
         case Asking():
             steps.say(
-                "refused", f"refused: {event.message} ({event.code})", refusal=True, code=event.code
+                "refused",
+                f"refused: {plain(event.message)} ({event.code})",
+                refusal=True,
+                code=event.code,
             )
             if event.hint:
-                steps.say("hint", f"  {event.hint}", refusal=True)
+                steps.say("hint", f"  {plain(event.hint)}", refusal=True)
             steps.do(DropChild())
             steps.leave(Exit.NOT_IN_TIME if event.waited_out else Exit.REFUSED)
         case Leaving(status=status):

@@ -37,6 +37,7 @@ from berth.run.state import (
     Unloading,
 )
 from berth.units import Instant, after, show_duration, since
+from berth.words import plain
 
 _CONTINUE: Final = int(signal.SIGCONT)
 
@@ -52,9 +53,17 @@ class Steps(msgspec.Struct):
         """Do something."""
         self.effects.append(effect)
 
-    def say(self, kind: str, text: str, *, refusal: bool = False, **facts: object) -> None:
+    def say(
+        self,
+        kind: str,
+        text: str,
+        *,
+        refusal: bool = False,
+        passing: bool = False,
+        **facts: object,
+    ) -> None:
         """Tell the person at the terminal."""
-        self.do(Say(kind=kind, text=text, facts=facts, refusal=refusal))
+        self.do(Say(kind=kind, text=text, facts=facts, refusal=refusal, passing=passing))
 
     def leave(self, status: int) -> None:
         """End the wrapper."""
@@ -112,8 +121,8 @@ def on_order(steps: Steps, phase: Running, event: Ordered) -> None:
 def _asked(steps: Steps, event: Ordered) -> str:
     if event.at_once or not steps.run.options.boundary:
         grace = show_duration(steps.run.options.grace)
-        return f"asked to stop {event.why}; {grace} grace"
-    return f"asked to finish {event.why}"
+        return f"asked to stop {plain(event.why)}; {grace} grace"
+    return f"asked to finish {plain(event.why)}"
 
 
 def _run_on(steps: Steps, phase: Running) -> None:

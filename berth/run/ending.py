@@ -28,7 +28,8 @@ from berth.run.state import (
     Run,
     Running,
 )
-from berth.units import after, since
+from berth.units import after, show_duration, since
+from berth.words import plain
 
 SIGNAL_BASE: Final = 128
 """What a shell adds to the number of the signal that ended a command."""
@@ -46,6 +47,9 @@ def on_exited(steps: Steps, event: ChildExited) -> None:
         return
     if not isinstance(phase, Running):
         return
+    if steps.run.signalled_by_berth:
+        ran = show_duration(since(phase.started, steps.now))
+        steps.say("stopped", f"{plain(steps.run.options.name)} stopped after {ran}")
     ending = status != 0 or not isinstance(phase.drain, NoDrain)
     steps.run = replace(
         steps.run,

@@ -85,6 +85,9 @@ class Link:
                 why=data.get("why", ""),
                 position=data.get("position", 0),
                 card=data.get("card", ""),
+                reason=",".join(f"{b['who']} {b['how']}" for b in data.get("blockers") or ()),
+                waiting=data.get("waiting", 1),
+                eta=data.get("eta_s"),
             )
         return self._answer(op, data)
 

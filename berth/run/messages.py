@@ -20,12 +20,19 @@ class Disconnected(msgspec.Struct, frozen=True):
 
 
 class Queued(msgspec.Struct, frozen=True, kw_only=True):
-    """berthd: the request waits, for this reason."""
+    """berthd: the request waits, for this reason.
+
+    `reason` is the same as long as the same are in the way in the same way, whatever their figures.
+    It is number `position` of `waiting`.
+    """
 
     request: str
     why: str
     position: int
     card: str = ""
+    reason: str = ""
+    waiting: int = 1
+    eta: Seconds | None = None
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -253,12 +260,16 @@ class SignalTree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Say(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell the person at the terminal. `kind` and `facts` are for `--json`."""
+    """Tell the person at the terminal. `kind` and `facts` are for `--json`.
+
+    `passing`: the next line may be written over it.
+    """
 
     kind: str
     text: str
     facts: Mapping[str, object]
     refusal: bool = False
+    passing: bool = False
 
 
 class Leave(msgspec.Struct, frozen=True, kw_only=True):

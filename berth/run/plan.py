@@ -3,6 +3,7 @@
 import os
 import secrets
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from berth.marks import mark_of
 from berth.paths import berthd_ran_this_boot, check_socket_dir
 from berth.run.state import RunOptions
 from berth.run.wrapper import RunPlan
-from berth.units import Seconds, parse_duration
+from berth.units import Seconds, parse_duration, show_gib
 
 
 class RunFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,9 @@ def plan_run(
         mark=mark_of(key),
         environment_names=frozenset({*environ, *engine.env}),
         berthd_seen_this_boot=berthd_listens(socket) or berthd_ran_this_boot(socket),
+        asks=_asks(terms["needs_mib"]),
+        priority=terms["priority"] or ("interactive" if slots is not None else "batch"),
+        on_terminal=sys.stderr.isatty(),
     )
     return RunPlan(
         command=command,
@@ -89,6 +93,14 @@ def plan_run(
         unload_url=unload,
         engine_key=None if flags.key_file is None else _read_key(flags.key_file),
     )
+
+
+def _asks(needs: int | list[int] | None) -> str:
+    """Return what is asked for, in words."""
+    if needs is None:
+        return "the whole card"
+    sizes = [needs] if isinstance(needs, int) else needs
+    return f"{', '.join(show_gib(size) for size in sizes)} GiB"
 
 
 def _start_of(flags: RunFlags, entry: EngineTable | None) -> Sequence[str]:

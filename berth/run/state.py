@@ -17,6 +17,8 @@ WATCH_ANSWER_FOR: Final = Seconds(3.0)
 """How long after it is ready an engine is watched for its first answer (Q11)."""
 TRY_FOR: Final = Seconds(10.0)
 """How long a missing berthd is tried before the command runs unprotected (R4)."""
+TELL_AGAIN_EVERY: Final = Seconds(30.0)
+"""How often who waits is told so where lines stay: a log must show that it is not stuck."""
 LEAVE_WITHIN: Final = Seconds(5.0)
 """How long a release may be unheard before the wrapper leaves all the same."""
 DIE_WITHIN: Final = Seconds(5.0)
@@ -28,7 +30,8 @@ LOOK_AT_LEFTOVERS: Final = Seconds(1.0)
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the wrapper was told: its flags, and what of berth.toml they fell back to.
 
-    `names_cards`: the person named cards, so the command is shown those only (M3).
+    `names_cards`: the person named cards, so the command is shown those only (M3). `asks` is what
+    it wants, in words; `on_terminal`: a person reads along, on a screen that can be written over.
     """
 
     name: str
@@ -42,14 +45,22 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
     environment_names: frozenset[str] = frozenset()
     berthd_seen_this_boot: bool = True
+    asks: str = ""
+    priority: str = ""
+    on_terminal: bool = False
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """It waits for its grant; the child waits to execute."""
+    """It waits for its grant; the child waits to execute.
+
+    `told` is the line that the person read last, `reason` what it was about, `told_at` when.
+    """
 
     since: Instant
     request: str = ""
-    why: str = ""
+    told: str = ""
+    reason: str = ""
+    told_at: Instant = Instant(0.0)
 
 
 class NoDrain(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,6 +49,7 @@ from berth.run.state import Leftovers, Over, Run, Running, RunOptions
 from berth.run.terminal import Terminal
 from berth.run.tree import below_this_process, signal_tree
 from berth.units import Instant
+from berth.words import first_cells
 
 _PASSED_ON: Final = (
     signal.SIGINT,
@@ -97,6 +98,7 @@ class _Wrapper:
     def __init__(self, plan: RunPlan, voice: Voice, child: Child) -> None:
         self._plan = plan
         self._voice = voice
+        self._passing = False
         self._child = child
         self._run: Run = begin(plan.options, _now())
         self._terminal = Terminal()
@@ -266,8 +268,26 @@ class _Wrapper:
                 report.flush()
         if effect.refusal or not self._voice.quiet:
             with suppress(OSError):
-                sys.stderr.write(f"berth: {effect.text}\n")
+                sys.stderr.write(self._shown(effect))
                 sys.stderr.flush()
+
+    def _shown(self, effect: Say) -> str:
+        """Return a line as it is written: over the last one, where that was a passing one."""
+        over = "\r\x1b[K" if self._passing else ""
+        self._passing = effect.passing and self._plan.options.on_terminal
+        if not self._passing:
+            return f"{over}berth: {effect.text}\n"
+        return over + first_cells(f"berth: {effect.text}", _width() - 1)
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):
+        return _USUAL_WIDTH
+
+
+_USUAL_WIDTH: Final = 80
 
 
 def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from berth.cli.render.board import board, needs_a_person, summary
-from berth.cli.render.lines import Line, Look, Style, cells, painted, text_of
+from berth.cli.render.lines import Line, Look, Style, painted, text_of
+from berth.words import cells
 from tests.cli import boards
 from tests.cli.boards import SITUATIONS, card, crowd, lease, status, zoo
 

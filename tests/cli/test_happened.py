@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from berth.cli.render.happened import Wanted, event_lines
-from berth.cli.render.lines import Look, Style, cells, painted
+from berth.cli.render.lines import Look, Style, painted
 from berth.cli.render.table import status_csv, table_csv
+from berth.words import cells
 from tests.cli.boards import SITUATIONS, zoo
 from tests.cli.test_board import agreed
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from berth.cli.render.bar import CLAIM, FREE, Part, bar, overdrawn, unread
 from berth.cli.render.figures import about, span
-from berth.cli.render.lines import Look, Style, cells, line, painted, shortened, wrapped
-from berth.cli.render.words import plain
+from berth.cli.render.lines import Look, Style, line, painted, shortened, wrapped
+from berth.words import cells, plain
 
 PARTS = st.lists(st.integers(min_value=0, max_value=30000), max_size=12)
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from berth.cli.render.lines import Look, cells, painted
+from berth.cli.render.lines import Look, painted
 from berth.cli.render.sums import about_name, known_names
+from berth.words import cells
 from tests.cli import boards
 from tests.cli.boards import SITUATIONS, zoo
 from tests.cli.test_board import agreed

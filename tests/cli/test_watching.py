@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cli.render.lines import Look, cells, painted, text_of
+from berth.cli.render.lines import Look, painted, text_of
 from berth.cli.render.watching import (
     Watching,
     of_card,
@@ -13,6 +13,7 @@ from berth.cli.render.watching import (
     with_event,
     with_status,
 )
+from berth.words import cells
 from tests.cli.boards import SITUATIONS, crowd, zoo
 from tests.cli.test_happened import HAPPENED
 

@@ -11,6 +11,7 @@ from berth.run.messages import (
     DropChild,
     LeaseGiven,
     Leave,
+    Queued,
     Say,
     Seen,
     SendAttach,
@@ -38,19 +39,66 @@ def test_request_goes_out_as_soon_as_berthd_is_there() -> None:
 
 
 def test_person_is_told_why_it_waits_when_that_changes() -> None:
-    """R1: one line for each reason, none for each heartbeat."""
-    run = PlayedRun()
+    """R1: what it asks for, then one line for each reason, none for each heartbeat."""
+    run = PlayedRun(options(asks="16.0 GiB", priority="foreground"))
     run.connects()
     run.queued("")
     assert run.told() == []
     run.queued("images is pinned")
     run.queued("images is pinned")
-    run.queued("images was asked to finish")
-    assert run.told() == ["queued", "queued"]
-    (first, _) = run.did(Say)
-    assert isinstance(first, Say)
-    assert first.text == "waiting for gpu0, no. 1: images is pinned"
+    run.queued("images was asked to finish", reason="images draining")
+    assert run.told() == ["asks", "queued", "queued"]
+    (ask, first, second) = said(run)
+    assert ask.text == "chat asks 16.0 GiB of gpu0 (foreground, waits up to 2m)"
+    assert first.text == "images is pinned"
     assert (first.facts["request"], first.facts["position"]) == ("r1", 1)
+    assert first.passing
+    assert second.text == "images was asked to finish"
+
+
+def said(run: PlayedRun) -> list[Say]:
+    return [effect for effect in run.did(Say) if isinstance(effect, Say)]
+
+
+def test_in_a_log_a_line_stands_for_each_reason_and_each_half_minute() -> None:
+    """Figures that run down are no news in a log; that it still waits is, twice a minute."""
+    run = PlayedRun()
+    run.connects()
+    for left in range(60, 0, -5):
+        run.queued(f"images keeps its turn for {left}s", reason="images in_turn")
+        run.later(5)
+    assert [line.text for line in said(run)] == [
+        "images keeps its turn for 60s",
+        "images keeps its turn for 30s",
+    ]
+
+
+def test_on_a_terminal_every_change_is_shown_for_the_line_is_written_over() -> None:
+    """The seconds run down before one's eyes."""
+    run = PlayedRun(options(on_terminal=True))
+    run.connects()
+    for left in (15, 10, 10, 5):
+        run.queued(f"images keeps its turn for {left}s", reason="images in_turn")
+    assert [line.text[-3:] for line in said(run)] == ["15s", "10s", " 5s"]
+    assert all(line.passing for line in said(run))
+
+
+def test_line_says_when_and_which_in_line() -> None:
+    """An expectation where there is one; the place where there are others."""
+    run = PlayedRun()
+    run.connects()
+    run.hear(Queued(request="r1", why="a is stopping", position=1, waiting=2, eta=Seconds(19.8)))
+    (line,) = said(run)
+    assert line.text == "a is stopping; ~20s [1 of 2]"
+
+
+def test_names_of_others_cannot_act_on_the_terminal() -> None:
+    """The reason carries names that somebody else chose."""
+    run = PlayedRun()
+    run.connects()
+    run.queued("\x1b[2Jevil is pinned")
+    run.refused()
+    assert all(line.text.isprintable() for line in said(run))
 
 
 def test_grant_starts_the_command_and_berthd_is_told() -> None:

@@ -13,7 +13,7 @@ from berth.cli.render.holders import hold_lines
 from berth.cli.render.lines import Line, Look, Style, apart, line, wrapped
 from berth.cli.render.strangers import stowaway_lines
 from berth.cli.render.waiters import more_waiters, wait_entries
-from berth.cli.render.words import plain
+from berth.words import plain
 
 
 def board(status: dict[str, Any], look: Look) -> list[Line]:

@@ -4,8 +4,8 @@ from typing import Any
 
 from berth.cli.render import bar
 from berth.cli.render.figures import Row, counts, gib, letters_of, product_of, room_of, span
-from berth.cli.render.lines import Line, Look, Style, cells, line, padded, shortened, wrapped
-from berth.cli.render.words import plain
+from berth.cli.render.lines import Line, Look, Style, line, padded, shortened, wrapped
+from berth.words import cells, plain
 
 _BAR_AT_80 = 26
 _BAR_NARROW = 18

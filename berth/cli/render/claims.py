@@ -4,8 +4,8 @@ from typing import Any
 
 from berth.cli.render.figures import span
 from berth.cli.render.lines import Line, Look, Style, line, wrapped
-from berth.cli.render.words import plain
 from berth.units import show_gib
+from berth.words import plain
 
 _TEXT_AT = 7
 

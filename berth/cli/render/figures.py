@@ -3,8 +3,8 @@
 from typing import Any, Final, TypeAlias
 
 from berth.cli.render.lines import Style
-from berth.cli.render.words import plain
-from berth.units import Seconds, show_duration, show_gib
+from berth.units import Seconds, show_about, show_duration, show_gib
+from berth.words import plain
 
 Row: TypeAlias = dict[str, Any]
 """One row of a status, as JSON: a card, a lease, a waiter."""
@@ -38,7 +38,6 @@ _STYLES: Final = {
 }
 _A_MINUTE: Final = 60
 _AN_HOUR: Final = 3600
-_A_DAY: Final = 86400
 
 
 def state_of(state: str, *, ascii_only: bool) -> str:
@@ -80,13 +79,7 @@ def exact(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """Return an expectation: no finer than it can be meant."""
-    if seconds < _A_MINUTE:
-        return f"~{max(1, round(seconds))}s"
-    if seconds < _AN_HOUR:
-        return f"~{round(seconds / _A_MINUTE)}m"
-    if seconds < _A_DAY:
-        return f"~{round(seconds / _AN_HOUR)}h"
-    return f"~{round(seconds / _A_DAY)}d"
+    return show_about(Seconds(seconds))
 
 
 def likely(waiter: Row) -> str:

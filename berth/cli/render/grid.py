@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from berth.cli.render.lines import Line, Look, Style, cells, padded, shortened
+from berth.cli.render.lines import Line, Look, Style, padded, shortened
+from berth.words import cells
 
 LONGEST_NAME = 28
 

@@ -3,8 +3,8 @@
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
-from berth.cli.render.lines import Line, Look, Style, cells, line, padded, shortened, wrapped
-from berth.cli.render.words import plain
+from berth.cli.render.lines import Line, Look, Style, line, padded, shortened, wrapped
+from berth.words import cells, plain
 
 _KIND: Final = 16
 _NAME: Final = 10

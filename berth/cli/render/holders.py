@@ -16,7 +16,7 @@ from berth.cli.render.figures import (
 )
 from berth.cli.render.grid import Column, grid
 from berth.cli.render.lines import Line, Look, Style, line, shortened, wrapped
-from berth.cli.render.words import plain
+from berth.words import plain
 
 _NAME_LEAST = 9
 _NOTE_AT = 5

@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-_WIDTHS_OF_ITS_OWN: Final = 0x300
-"""From here on a character may take no cell, or two."""
+from berth.words import cells, first_cells
 
 
 class Style(Enum):
@@ -59,15 +58,6 @@ def line(*parts: str | Span) -> Line:
     return [(part, Style.PLAIN) if isinstance(part, str) else part for part in parts]
 
 
-def cells(text: str) -> int:
-    """Return how many cells a text takes."""
-    if text.isascii() or all(ord(char) < _WIDTHS_OF_ITS_OWN for char in text):
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
 def padded(text: str, width: int, *, right: bool = False) -> str:
     """Return a text filled with spaces to a width; a longer one as it is."""
     fill = " " * max(0, width - cells(text))
@@ -81,18 +71,9 @@ def shortened(text: str, width: int, *, ascii_only: bool = False) -> str:
     mark = ".." if ascii_only else "…"
     room = width - len(mark)
     if room < 1:
-        return _head(text, width)
-    tail = _head(text[::-1], room // 2)[::-1]
-    return _head(text, room - cells(tail)) + mark + tail
-
-
-def _head(text: str, width: int) -> str:
-    taken = 0
-    for index, char in enumerate(text):
-        taken += cells(char)
-        if taken > width:
-            return text[:index]
-    return text
+        return first_cells(text, width)
+    tail = first_cells(text[::-1], room // 2)[::-1]
+    return first_cells(text, room - cells(tail)) + mark + tail
 
 
 def wrapped(text: str, width: int | None, indent: int, first: str = "") -> list[str]:
@@ -117,7 +98,7 @@ def _words(text: str, room: int) -> Iterable[str]:
     for word in text.split(" "):
         rest = word
         while cells(rest) > room:
-            piece = _head(rest, room) or rest[:1]
+            piece = first_cells(rest, room) or rest[:1]
             yield piece
             rest = rest[len(piece) :]
         yield rest
@@ -155,7 +136,7 @@ def _cut(row: Line, width: int) -> Line:
     spans: Line = []
     room = width
     for text, style in row:
-        shown = text if cells(text) <= room else _head(text, room)
+        shown = text if cells(text) <= room else first_cells(text, room)
         spans.append((shown, style))
         room -= cells(shown)
     return spans

@@ -4,18 +4,8 @@ from typing import Any
 
 from berth.cli.render.figures import UNKNOWN, Row, gib
 from berth.cli.render.grid import Column, grid
-from berth.cli.render.lines import (
-    Line,
-    Look,
-    Style,
-    apart,
-    cells,
-    line,
-    padded,
-    shortened,
-    wrapped,
-)
-from berth.cli.render.words import plain
+from berth.cli.render.lines import Line, Look, Style, apart, line, padded, shortened, wrapped
+from berth.words import cells, plain
 
 _NAME_LEAST = 9
 _PLACE = 17

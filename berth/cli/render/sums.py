@@ -22,9 +22,9 @@ from berth.cli.render.figures import (
     used_of,
     with_letters,
 )
-from berth.cli.render.lines import Line, Look, Style, cells, line, padded, wrapped
-from berth.cli.render.words import plain
+from berth.cli.render.lines import Line, Look, Style, line, padded, wrapped
 from berth.units import show_gib
+from berth.words import cells, plain
 
 _LABEL_LEAST: Final = 18
 _FIGURE: Final = 6

@@ -5,7 +5,7 @@ from typing import Any
 from berth.cli.render.figures import Row, ask_of, exact, folded, likely, on_cards, with_letters
 from berth.cli.render.grid import Column, grid
 from berth.cli.render.lines import Line, Look, Style, line, shortened, wrapped
-from berth.cli.render.words import plain
+from berth.words import plain
 
 _NAME_LEAST = 9
 _WHY_AT = 2

@@ -9,7 +9,7 @@ from berth.cli.render.board import board
 from berth.cli.render.happened import event_lines
 from berth.cli.render.lines import Line, Look, Style, line, text_of
 from berth.cli.render.sums import about_name
-from berth.cli.render.words import plain
+from berth.words import plain
 
 _EVENTS: Final = 3
 _MORE_EVENTS: Final = 12
