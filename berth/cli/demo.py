@@ -1,27 +1,102 @@
 """`berth demo`."""
 
 import json
-from typing import Annotated
+import os
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 
-from berth.cli.context import Format, FormatOption
+from berth.cli.context import Format, FormatOption, duration, usage_error
+from berth.errors import Exit
+
+if TYPE_CHECKING:
+    from berth.demo.show import Audience, Show
+    from berth.demo.tally import Summary
+
+_SECONDS: Final = "30"
+_LONGEST: Final = 3600.0
+_SIGNALLED: Final = 128
 
 
 def demo(
-    hand_overs: Annotated[int, typer.Option(help="how often the card changes hands", min=1)] = 6,
+    seconds: Annotated[
+        str | None,
+        typer.Option(metavar="DUR", help="how long it plays [env: BERTH_DEMO_SECONDS] [30]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="another seed is another play")] = 1,
+    without: Annotated[
+        bool, typer.Option("--without", help="the same load without Berth: what collides, measured")
+    ] = False,
     format_: FormatOption = Format.TEXT,
-) -> None:
-    """See Berth work without a GPU: two engines take a card from each other, no reply is cut."""
-    from berth.demo.hand_over import play
+) -> int:
+    """See Berth work without a GPU: engines, a person and a training job share two cards.
 
-    text = format_ is Format.TEXT
-    summary = play(print if text else lambda _: None, hand_overs)
-    if not text:
-        print(json.dumps(summary))
-        return
-    print(f"\n{summary['seconds']:.0f}s, 1 simulated card, {hand_overs + 1} engines")
-    print(f"  hand-offs  {summary['handoffs']:>3}    each after the card showed the memory free")
-    print(f"  collisions {summary['collisions']:>3}")
-    print(f"  requests   {summary['requests']:>3}    cut {summary['requests_cut']}")
-    print("Now with your own card:  berth daemon   then   berth run -- CMD")
+    Chat engines take a card from each other while replies stream, an image engine has jobs, one
+    engine spans both cards, somebody holds one, a browser leases nothing. The cards are simulated,
+    those of this machine are not touched. It ends with what was measured.
+
+    Examples:
+      berth demo
+
+      berth demo --without
+
+      berth demo --seconds 90 --seed 7
+
+      berth demo --format json | jq .collisions
+    """
+    length = duration(seconds or os.environ.get("BERTH_DEMO_SECONDS") or _SECONDS)
+    if not 1.0 <= length <= _LONGEST:
+        raise usage_error("--seconds: between a second and an hour")
+    from berth.demo.lines import Lines, Nobody
+    from berth.demo.show import Choice, Show
+
+    choice = Choice(seconds=length, seed=seed, without=without)
+    audience = Nobody() if format_ is Format.JSON else Lines()
+    with _Ending() as ending:
+        show = Show(choice, audience)
+        ending.ends(show)
+        summary = show.play()
+        if format_ is Format.JSON:
+            print(json.dumps(summary.as_json()))
+        else:
+            _tell_end(audience, summary)
+    return ending.status
+
+
+def _tell_end(audience: "Audience", summary: "Summary") -> None:
+    from berth.demo.summary import summary_lines
+
+    audience.close()
+    print("\n" + "\n".join(summary_lines(summary)))
+
+
+class _Ending:
+    """Has a signal end the show, and everything that belongs to it, in good order."""
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self.status = int(Exit.OK)
+        self._show: Show | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._hear) for number in self._SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def ends(self, show: "Show") -> None:
+        """Let a signal end this show; one that has come already does."""
+        self._show = show
+        if self.status:
+            show.stop()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 -- Python's
+        self.status = _SIGNALLED + number
+        if self._show is not None:
+            self._show.stop()
