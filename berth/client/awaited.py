@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import zmq
 import zmq.asyncio
+from msgspec.structs import replace
 
 from berth.client.core import decide
 from berth.client.holder import Holder
@@ -16,6 +17,7 @@ from berth.client.line import MONITORED, SILENT_FOR, SOCKET_OPTIONS, Presence, p
 from berth.client.messages import (
     Connected,
     Disconnected,
+    Failure,
     GiveBack,
     GiveWay,
     Passed,
@@ -27,6 +29,7 @@ from berth.client.messages import (
 from berth.client.said import Talk
 from berth.client.state import FOR_EVER, Over, Tenancy, Wish, begin, wake_at
 from berth.client.threaded import RELEASE_WITHIN
+from berth.errors import Code
 from berth.units import Instant, Seconds
 
 log = logging.getLogger("berth.client")
@@ -102,12 +105,15 @@ class AsyncLease(Holder):
                     self._send(effect)
                 case Warn():
                     log.warning(effect.text)
+        self._wake_waiting()
+        if self._tenancy.wanted and not was_wanted and self._on_wanted is not None:
+            asyncio.get_running_loop().call_soon(self._on_wanted, self)
+
+    def _wake_waiting(self) -> None:
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
         self._waiting.clear()
-        if self._tenancy.wanted and not was_wanted and self._on_wanted is not None:
-            asyncio.get_running_loop().call_soon(self._on_wanted, self)
 
     async def _wait_until(self, reached: Callable[[Tenancy], bool]) -> None:
         while not reached(self._tenancy):
@@ -131,6 +137,11 @@ class AsyncLease(Holder):
         try:
             while not isinstance(self._tenancy.phase, Over):
                 await self._speak(context)
+        except Exception as error:
+            log.exception("the line to berthd broke")
+            failure = Failure(code=Code.INTERNAL, message=f"the line to berthd broke: {error}")
+            self._tenancy = replace(self._tenancy, phase=Over(failure=failure))
+            self._wake_waiting()
         finally:
             self._socket = None
             context.destroy(linger=SOCKET_OPTIONS[zmq.LINGER])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import zmq
+from msgspec.structs import replace
 
 from berth.client.core import decide
 from berth.client.holder import Holder
@@ -171,12 +172,11 @@ class Lease(Holder):
         try:
             self._serve(line, wake)
         except Exception as error:
+            log.exception("the line to berthd broke")
             failure = Failure(code=Code.INTERNAL, message=f"the line to berthd broke: {error}")
             with self._changed:
-                over = Over(failure=failure)
-                self._tenancy = Tenancy(wish=self._tenancy.wish, phase=over)
+                self._tenancy = replace(self._tenancy, phase=Over(failure=failure))
                 self._changed.notify_all()
-            raise
         finally:
             with self._changed:
                 self._wake = None

@@ -67,10 +67,11 @@ class Reader:
 
     def type(self, script: str) -> "subprocess.CompletedProcess[str]":
         """Type all of it into one shell; whatever it leaves running is ended."""
-        screen = self.home / "screen"
+        screen, typed = self.home / "screen", self.home / "typed.sh"
+        typed.write_text(script)
         with screen.open("w") as shown:
             shell = subprocess.Popen(
-                ["bash", "-c", script],
+                ["bash", str(typed)],
                 cwd=self.home,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

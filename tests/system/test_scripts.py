@@ -237,6 +237,22 @@ def test_environment_shows_the_cards_unless_it_is_said_already(
         assert lease.environment() == {}
 
 
+def test_script_may_lease_several_cards_and_gives_all_of_them_away(
+    make_node: Callable[..., Node],
+) -> None:
+    """M2: one lease, both cards; the drain of either asks for both."""
+    node = make_node({"total_mib": 24576}, {"total_mib": 16384})
+    node.start()
+    sizes, both = [20000, 9000], ["gpu1", "gpu0"]
+    with berth.lease(needs_mib=sizes[::-1], cards=both, socket=node.socket) as lease:
+        assert [card.card for card in lease.cards] == both
+        urgent = node.run("--gpu", "gpu1", "--priority", "foreground", "--", "echo", "mine")
+        assert lease.wait_wanted(20.0)
+        assert lease.give_way()
+        assert urgent.communicate(timeout=20.0)[0] == b"mine\n"
+        assert [card.card for card in lease.cards] == both
+
+
 def test_callback_is_told_that_the_card_is_wanted(node: Node) -> None:
     """For a script that has a loop of its own; a callback that fails does not end the lease."""
     told: list[str] = []
