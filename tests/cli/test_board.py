@@ -11,7 +11,7 @@ from berth.cli.render.board import board, needs_a_person, summary
 from berth.cli.render.lines import Line, Look, Style, painted, text_of
 from berth.words import cells
 from tests.cli import boards
-from tests.cli.boards import SITUATIONS, card, crowd, lease, status, zoo
+from tests.cli.boards import SITUATIONS, card, crowd, lease, status, waiter, zoo
 
 GOLDEN = Path(__file__).parent / "golden"
 LOOKS = {
@@ -166,3 +166,20 @@ def test_status_of_an_older_berthd_is_shown_too() -> None:
     shown = painted(board(old, Look(width=80)), Look(width=80))
     assert "a chat" in shown
     assert "23.6 of 23.6 GiB free" in shown
+
+
+def test_waiter_for_two_cards_is_told_by_the_card_that_has_no_room() -> None:
+    """M2: that there is room on the other one is no reason; each busy card says its own."""
+    both = ["gpu0", "gpu1"]
+    shown = status(
+        card(),
+        card(card="gpu1", index=1),
+        waiting=[
+            waiter(5, "pair", 9.0, "there is room here", cards=both, code="other_cards"),
+            waiter(5, "pair", 9.0, "a is pinned", card="gpu1", cards=both, code="pinned"),
+        ],
+    )
+    rows = painted(board(shown, LOOKS["80"]), LOOKS["80"])
+    assert "gpu1: a is pinned" in rows
+    assert "there is room here" not in rows
+    assert "gpu0,gpu1" in rows

@@ -183,7 +183,8 @@ def waiter_of(event: SeekLease) -> Waiter:
 def _on_seek(turn: Turn, event: SeekLease) -> None:
     waiter = waiter_of(event)
     if not event.again:
-        turn.waiter_event("queued", waiter, _asks(waiter), _ask_facts(waiter))
+        chosen = f"; any card: {waiter.chosen}" if waiter.chosen else ""
+        turn.waiter_event("queued", waiter, _asks(waiter) + chosen, _ask_facts(waiter))
     if turn.card.closing:
         turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return

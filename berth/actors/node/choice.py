@@ -1,7 +1,8 @@
 """Which card a request goes to that takes any (Q9): where it fits now, else where it costs least.
 
-Every card is asked once what the request would cost on it. The best of what was answered within 1 s
-is taken; a card that could never hold it is left out.
+Every card is asked what the request would cost on it. The best of what was answered within 1 s is
+taken; a card that could never hold it is left out. While none of the others can be read, they are
+asked again every second, for as long as the request wants to wait.
 """
 
 from typing import Final
@@ -17,6 +18,7 @@ from berth.ids import RequestId
 from berth.units import Seconds, after
 
 SURVEY_WITHIN: Final = Seconds(1.0)
+_UNREADABLE: Final = 3
 _NEVER: Final = 4
 
 
@@ -32,7 +34,7 @@ def begin(desk: Desk, request: RequestId, party: Party, seek: SeekLease) -> None
 def on_surveyed(desk: Desk, event: Surveyed) -> "RequestRefused | None":
     """Take a card's answer; the last one decides. Returns the refusal, when it fits on none."""
     party = desk.node.requests.get(event.request)
-    if party is None or party.searching is None:
+    if party is None or party.searching is None or party.searching.paused:
         return None
     answers = with_item(party.searching.answers, event.card, event)
     party = replace(party, searching=replace(party.searching, answers=answers))
@@ -43,10 +45,15 @@ def on_surveyed(desk: Desk, event: Surveyed) -> "RequestRefused | None":
 
 
 def on_tick(desk: Desk) -> "list[RequestRefused]":
-    """Decide with what was answered in time. Returns the refusals."""
+    """Decide with what was answered in time, or ask again. Returns the refusals."""
     refused = []
     for request, party in tuple(desk.node.requests.items()):
-        if party.searching is not None and desk.now >= party.searching.answer_by:
+        searching = party.searching
+        if searching is None or desk.now < searching.answer_by:
+            continue
+        if searching.paused:
+            begin(desk, request, party, searching.seek)
+        else:
             refused.append(_decide(desk, request, party))
     return [one for one in refused if one is not None]
 
@@ -62,6 +69,13 @@ def _decide(desk: Desk, request: RequestId, party: Party) -> "RequestRefused | N
     if answers and answers[0].rank == _NEVER:
         message = "; ".join(one.why for one in answers)
         return RequestRefused(request=request, code=Code.TOO_BIG, message=message)
+    gives_up = after(searching.seek.arrived, searching.seek.terms.wait)
+    if answers and answers[0].rank == _UNREADABLE and desk.now < gives_up:
+        later = Searching(
+            seek=searching.seek, answer_by=after(desk.now, SURVEY_WITHIN), paused=True
+        )
+        _set(desk, request, replace(party, searching=later))
+        return None
     card, why = (answers[0].card, answers[0].why) if answers else (order[0], "no card answered")
     seek = replace(searching.seek, cards=(card,), chosen=why, behind=party.behind)
     chosen = replace(party, searching=None, cards=(card,), sought={card: seek})

@@ -188,7 +188,8 @@ def on_stands(desk: Desk, event: RequestStands) -> None:
         return
     party = replace(party, stands=with_item(party.stands, event.card, event), stood=desk.now)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
-    desk.progress(party, standing(event.request, party, desk.now))
+    if all(card in party.stands for card in party.cards):
+        desk.progress(party, standing(event.request, party, desk.now))
 
 
 def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
@@ -210,7 +211,7 @@ def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
         "card": ",".join(stand.card for stand in stands),
         "position": max(stand.position for stand in stands),
         "waiting": max(stand.waiting for stand in stands),
-        "why": "; ".join(_why(stand, elapsed) for stand in stands),
+        "why": "; ".join(dict.fromkeys(_why(stand, elapsed) for stand in stands)),
         "blockers": [blocker_view(b) for stand in stands for b in aged(stand.blockers, elapsed)],
         "eta_s": None if eta is None else max(0.0, round(eta.left - elapsed, 2)),
         "eta_of": None if eta is None else eta.of,
@@ -218,12 +219,17 @@ def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
 
 
 def _why(stand: RequestStands, elapsed: Seconds) -> str:
+    if _waits_for_others(stand):
+        return _FITS_EVERYWHERE
     blockers = aged(stand.blockers, elapsed)
     return sentence(blockers, stand.outlook) if blockers else stand.why
 
 
+_FITS_EVERYWHERE: Final = "it fits on all its cards; about to be granted"
+
+
 def _waits_for_others(stand: RequestStands) -> bool:
-    return all(blocker.how is How.OTHER_CARDS for blocker in stand.blockers)
+    return {blocker.how for blocker in stand.blockers} == {How.OTHER_CARDS}
 
 
 def on_granted(desk: Desk, event: RequestGranted) -> None:

@@ -53,10 +53,14 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Searching(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that takes any card, while the cards say what it would cost. Decided by then."""
+    """A request that takes any card, while the cards say what it would cost.
+
+    Decided at `answer_by`; `paused`: asked again then, for no card could be read.
+    """
 
     seek: SeekLease
     answer_by: Instant
+    paused: bool = False
     answers: Mapping[CardName, Surveyed] = msgspec.field(default_factory=dict)
 
 

@@ -30,9 +30,17 @@ def wait_entries(
     entries = []
     for number, (row, parts) in enumerate(waiting):
         first = [rows[number]] if rows else _short(row, parts, look, several=several)
-        why = wrapped(with_letters(row, letters), look.width, _WHY_AT)
-        entries.append([*first, *(line(text) for text in why)])
+        whys = [wrapped(why, look.width, _WHY_AT) for why in _reasons(parts, letters)]
+        entries.append([*first, *(line(text) for why in whys for text in why)])
     return heads, entries
+
+
+def _reasons(parts: list[Row], letters: dict[str, str]) -> list[str]:
+    """Return why one waits: of several cards, what each of those says that have no room."""
+    if len(parts) == 1:
+        return [with_letters(parts[0], letters)]
+    busy = [part for part in parts if part["code"] != "other_cards"] or parts[:1]
+    return [f"{plain(part['card'])}: {with_letters(part, letters)}" for part in busy]
 
 
 def _columns(waiting: list[tuple[Row, list[Row]]], *, several: bool) -> list[Column]:
