@@ -1,35 +1,72 @@
 """The typer root: registers the verbs, and turns errors into one sentence and an exit status."""
 
+import inspect
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Final
 
 import typer
 
-from berth.cli import daemon, demo, events, hold, run, sim, status, stop, version
 from berth.cli.context import tell_error
 from berth.errors import BerthError, Exit
 
-app = typer.Typer(
-    name="berth",
-    help="Decides who gets a GPU's memory: engines lease a card instead of grabbing it.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("daemon")(daemon.daemon)
-app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
-app.command("status")(status.status)
-app.command("events")(events.events)
-app.command("demo")(demo.demo)
-app.command("stop")(stop.stop)
-app.command("hold")(hold.hold)
-app.command("release")(hold.release)
-app.command("reclaim")(stop.reclaim)
-app.command("version")(version.version)
-app.add_typer(sim.app, name="sim")
+VERBS: Final = {
+    "daemon": "daemon:daemon",
+    "run": "run:run",
+    "status": "status:status",
+    "events": "events:events",
+    "hold": "hold:hold",
+    "release": "hold:release",
+    "stop": "stop:stop",
+    "reclaim": "stop:reclaim",
+    "sim": "sim:app",
+    "demo": "demo:demo",
+    "version": "version:version",
+}
+"""Each verb's module and function, in the order of --help. What runs imports its own verb only."""
+
+_TAKES_A_COMMAND: Final = {"allow_interspersed_args": False}
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """Return the typer root for a command line: with its verb, or with all where none is named."""
+    app = typer.Typer(
+        name="berth",
+        help="Decides who gets a GPU's memory: engines lease a card instead of grabbing it.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_nothing_before_a_verb)
+    verb = next(iter(arguments), "")
+    for name in [verb] if verb in VERBS else VERBS:
+        module, _, what = VERBS[name].partition(":")
+        found = getattr(import_module(f"berth.cli.{module}"), what)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            settings = _TAKES_A_COMMAND if name == "run" else None
+            app.command(name, help=help_of(found), context_settings=settings)(found)
+    return app
+
+
+def help_of(verb: Callable[..., object]) -> str:
+    """Return a verb's help. Its examples are kept as they stand, a line each."""
+    said, head, examples = (inspect.getdoc(verb) or "").partition("Examples:")
+    if not head:
+        said, head, examples = said.partition("Example:")
+    lines = [f"  {line.strip()}" for line in examples.splitlines() if line.strip()]
+    # A paragraph that begins with a backspace is not filled.
+    return "\n".join([said, "\b", head, *lines]) if head else said
+
+
+def _nothing_before_a_verb() -> None:
+    """Keep a verb a verb, also where there is one only."""
+
 
 # typer carries click inside: what it raises for wrong flags is known by a class it does export.
 _ClickException = next(
@@ -39,7 +76,7 @@ _ClickException = next(
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run a command line. Return the status to exit with; nothing a person does is a traceback."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(app_for(arguments))
     try:
         status_ = command.main(list(arguments), prog_name="berth", standalone_mode=False)
         sys.stdout.flush()

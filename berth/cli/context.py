@@ -5,14 +5,16 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from berth.client import Client
 from berth.errors import BerthError, Code, Exit
 from berth.paths import socket_path
 from berth.units import Seconds, parse_duration
+
+if TYPE_CHECKING:
+    from berth.client import Client
 
 
 class Format(StrEnum):
@@ -41,8 +43,10 @@ TableOption: TypeAlias = Annotated[
 ]
 
 
-def connect(socket: str | None) -> Client:
+def connect(socket: str | None) -> "Client":
     """Return a line to berthd, to be used as a context manager."""
+    from berth.client import Client
+
     return Client(where(socket))
 
 

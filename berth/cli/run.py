@@ -7,7 +7,6 @@ from typing import Annotated, TextIO
 import typer
 
 from berth.cli.context import SocketOption, usage_error, where
-from berth.config import load_config
 from berth.paths import config_path
 
 
@@ -58,6 +57,7 @@ def run(
 
     Example: berth run --as chat --needs-mib 14000 -- llama-server -m model.gguf
     """
+    from berth.config import load_config
     from berth.run.plan import RunFlags, plan_run
     from berth.run.wrapper import Voice
     from berth.run.wrapper import run as run_wrapped

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket as sockets
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from berth.paths import check_socket_dir
 from berth.wire import MAX_FRAME, PROTOCOL
 
 ANSWER_WITHIN: Final = 10.0
+_SPEAKS: Final = re.compile(r"berthd speaks protocol (\d{1,9})")
 
 
 def berthd_listens(path: Path) -> bool:
@@ -131,13 +133,23 @@ def _data(answer: dict[str, Any]) -> dict[str, Any]:
         return data
     error = answer["error"]
     message = error["message"]
-    if "speaks protocol" in message:
-        raise BerthError(
-            Code.BAD_REQUEST, message, hint=error["hint"], exit_status=Exit.UNAVAILABLE
-        )
+    other = _SPEAKS.search(message)
+    if other is not None:
+        raise _other_protocol(int(other[1]))
     raise BerthError(
         _code(error["code"]), message, hint=error.get("hint", ""), exit_status=Exit.REFUSED
     )
+
+
+def _other_protocol(theirs: int) -> BerthError:
+    """Return what a person is told when berthd is of another version than this command."""
+    hint = (
+        "Update this one:  berth update"
+        if theirs > PROTOCOL
+        else "berthd is the older one: stop it, and start it again with this berth"
+    )
+    message = f"berthd speaks protocol {theirs}, this berth speaks {PROTOCOL}"
+    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.UNAVAILABLE)
 
 
 def _code(text: str) -> Code:

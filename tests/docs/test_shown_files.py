@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs.pages import ROOT, blocks, fill_from_file, name_of, pages
 
-LANGUAGES = {".py": "python", ".mjs": "js", ".json": "json", ".toml": "toml"}
+LANGUAGES = {".py": "python", ".mjs": "js", ".json": "json", ".toml": "toml", ".txt": "text"}
 SHOWING = [page for page in pages() if "<!-- file: " in page.read_text()]
 
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+import zmq
 
 from tests.system.node import BERTH, Node, wait_for
 
@@ -148,3 +149,27 @@ def test_no_daemon_stale_socket_and_a_newer_one_are_told_in_two_lines(
     assert "is left at" in stale.stderr
     assert "but berthd is gone" in stale.stderr
     assert "It is safe to start a new one:  berth daemon" in stale.stderr
+
+
+@pytest.mark.parametrize(("theirs", "way_out"), [(2, "berth update"), (0, "start it again")])
+def test_berthd_of_another_version_is_told_with_both_numbers(
+    make_node: Callable[..., Node], theirs: int, way_out: str
+) -> None:
+    """An older client, and an older daemon: exit 69, and which of the two to change."""
+    node = make_node()
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as other:
+        other.set(zmq.LINGER, 0)
+        other.bind(f"ipc://{node.socket}")
+        asking = node.popen("status")
+        assert other.poll(20_000)
+        *route, body = other.recv_multipart()
+        message = f"berthd speaks protocol {theirs}, this client 1"
+        error = {"code": "bad_request", "message": message, "hint": "", "waited_out": False}
+        asked = json.loads(body)["id"]
+        answer = {"v": theirs, "id": asked, "ok": False, "last": True, "error": error}
+        other.send_multipart([*route, json.dumps(answer).encode()])
+        _, told = asking.communicate(timeout=20.0)
+    assert asking.returncode == 69
+    first, second = told.decode().splitlines()
+    assert first == f"berth: berthd speaks protocol {theirs}, this berth speaks 1"
+    assert way_out in second
