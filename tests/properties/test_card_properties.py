@@ -193,6 +193,29 @@ class CardMachine(RuleBasedStateMachine):
             assert ends_at(lease) == (None if time is None else pytest.approx(now + time))
         self.card.hear(Tick())
 
+    @precondition(lambda self: self.holders())
+    @rule(data=st.data(), sleeps=st.booleans())
+    def change_ones_mind(self, data: st.DataObject, sleeps: bool) -> None:
+        """Somebody wants the card and leaves again: whoever was asked is told to run on."""
+        if data.draw(st.booleans()):
+            self.card.readable_again()
+        self.numbers += 1
+        name = f"e{self.numbers}"
+        self.card.asks(name, None, priority="foreground", wait=400.0)
+        if self.card.waits(name):
+            self.ended[self.card.engines[name].request] = "withdrawn"
+            self.card.withdraws(name)
+        if sleeps:
+            self.sleep()
+
+    @precondition(lambda self: self.holders())
+    @rule()
+    def restart_and_sleep(self) -> None:
+        """The machine is suspended while holders of before a restart are waited for."""
+        self.restart()
+        self.card.later(1.0)
+        self.sleep()
+
     @rule()
     def unreadable(self) -> None:
         self.card.unread()
