@@ -36,7 +36,7 @@ class Judge:
         """Return what is wrong with what the card has just decided, empty when nothing is."""
         before, self.before = self.before, card
         self._note_what_is_nobodys(card)
-        troubles = [self._freed(before, card, _reclaimed(effects))]
+        troubles = [self._freed(before, card, _reclaimed(effects)), _read(before, card)]
         for effect in effects:
             for rider in effect.then if isinstance(effect, Record) else (effect,):
                 if isinstance(rider, RequestGranted):
@@ -77,6 +77,14 @@ class Judge:
             if trouble:
                 return f"{lease.id} is freed, but {trouble}"
         return ""
+
+
+def _read(before: Card, card: Card) -> str:
+    """Readings come late, twice and out of order; what the card knows never gets older (B1)."""
+    if before.measured is None or card.measured is None:
+        return ""
+    older = card.measured.reading.taken < before.measured.reading.taken
+    return "a reading was taken for news that another had overtaken" if older else ""
 
 
 def _reclaimed(effects: tuple[CardEffect, ...]) -> set[LeaseId]:

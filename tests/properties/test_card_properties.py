@@ -176,7 +176,7 @@ class CardMachine(RuleBasedStateMachine):
         ] * 3
         assert self.card.lease(name) == before
 
-    @rule(writable=st.booleans())
+    @rule(writable=st.sampled_from([True, True, False]))
     def journal(self, writable: bool) -> None:
         self.card.hear(JournalState(writable=writable))
 
@@ -194,19 +194,22 @@ class CardMachine(RuleBasedStateMachine):
         self.card.hear(Tick())
 
     @precondition(lambda self: self.holders())
-    @rule(data=st.data(), sleeps=st.booleans())
-    def change_ones_mind(self, data: st.DataObject, sleeps: bool) -> None:
-        """Somebody wants the card and leaves again: whoever was asked is told to run on."""
-        if data.draw(st.booleans()):
-            self.card.readable_again()
+    @rule(then=st.sampled_from(["it sleeps", "nobody hears", "it goes on"]))
+    def change_ones_mind(self, then: str) -> None:
+        """All is well; somebody wants the card and leaves again: whoever was asked runs on."""
+        self.card.hear(JournalState(writable=True))
+        self.card.readable_again()
+        self.card.later(11.0)
         self.numbers += 1
         name = f"e{self.numbers}"
         self.card.asks(name, None, priority="foreground", wait=400.0)
         if self.card.waits(name):
             self.ended[self.card.engines[name].request] = "withdrawn"
             self.card.withdraws(name)
-        if sleeps:
+        if then == "it sleeps":
             self.sleep()
+        elif then == "nobody hears":
+            self.card.later(6.0)
 
     @precondition(lambda self: self.holders())
     @rule()

@@ -12,7 +12,14 @@ is there to be read. `#` starts a comment.
 
 from collections.abc import Callable, Iterator
 
-from berth.actors.card.messages import CardEffect, JournalState, Resumed, SetPace
+from berth.actors.card.messages import (
+    CardEffect,
+    CloseCard,
+    GrantLost,
+    JournalState,
+    Resumed,
+    SetPace,
+)
 from berth.actors.card.state import Settings
 from berth.actors.journal.messages import Happened, Record
 from berth.actors.node.inbox import (
@@ -179,6 +186,7 @@ _WORLD: dict[str, Callable[[Played, list[str]], object]] = {
     "blind": lambda card, words: card.later(float(words[0]), reading=False),
     "read": lambda card, _: card.read(),
     "restart": lambda card, _: card.restart(),
+    "close": lambda card, _: card.hear(CloseCard()),
     "suspend": lambda card, _: card.hear(Resumed(slept=Seconds(600.0))),
     "journal": lambda card, words: card.hear(JournalState(writable=words == ["writable"])),
     "unreadable": lambda card, words: card.unread(Unknown(words[0])),
@@ -193,6 +201,7 @@ _DEEDS: dict[str, Callable[[Played, str, list[str]], object]] = {
     "uses": lambda card, name, words: card.uses(name, _mib(words[0])),
     "gives-back": lambda card, name, _: card.gives_back(name),
     "gone": _tree_gone,
+    "grant-lost": lambda card, name, _: card.hear(GrantLost(leases=(card.engines[name].lease,))),
     "withdraws": lambda card, name, _: card.withdraws(name),
     "reclaimed": lambda card, name, _: card.reclaim(name),
     "released": lambda card, name, _: card.release(name),
