@@ -44,7 +44,7 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 
     `who` is a name, `ref` the lease, request or card it belongs to, `left` how long it still
     lasts, `mib` what it counts or asks, `in_flight` what it has still to answer (0: it is past its
-    boundary); each None where that is not known.
+    boundary); each None where that is not known. `because` is why a card cannot be read.
     """
 
     who: str
@@ -53,6 +53,7 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     left: Seconds | None = None
     mib: MiB | None = None
     in_flight: int | None = None
+    because: str = ""
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,7 +199,8 @@ def _clause(blocker: Blocker) -> str:
         case How.UNEXPLAINED:
             return f"{who} shows {holds} in use that belongs to no process"
         case How.UNMEASURED:
-            return f"{who} cannot be read, so nothing is granted on it"
+            because = f": {blocker.because}" if blocker.because else ""
+            return f"{who} cannot be read, so nothing is granted on it{because}"
         case How.WAKING:
             return f"{who} sleeps and is being woken"
         case How.RECOVERING:

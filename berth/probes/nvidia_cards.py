@@ -68,7 +68,7 @@ def split_card(slices: int) -> Unmeasured:
     """Return why a card that MIG has cut is refused."""
     return Unmeasured(
         Unknown.SPLIT,
-        f"MIG has cut the card into {slices} slices, and Berth hands out whole cards: switch it"
+        f"MIG has cut the card ({slices} slices), and Berth hands out whole cards: switch it"
         " off with nvidia-smi -mig 0, or leave this card out",
     )
 

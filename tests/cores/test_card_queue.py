@@ -153,6 +153,21 @@ def test_engine_that_has_not_answered_is_asked_after_three_seconds() -> None:
     assert card.orders("a") == ["drain"]
 
 
+def test_drain_for_who_has_left_is_not_taken_over_before_the_engine_has_answered() -> None:
+    """Q11: who may not have it asked may not have it asked through somebody of higher priority."""
+    card = Played(total=1000)
+    card.asks("a", 800)
+    card.started("a")
+    card.uses("a", 800)
+    card.says("a", "ready")
+    card.asks("equal", 800)
+    card.asks("passing", 800, priority="foreground", wait=0.0)
+    assert not card.waits("passing")
+    assert card.orders("a")[-1] == "continue"
+    card.later(4.0)
+    assert card.orders("a")[-1] == "drain"
+
+
 def test_start_limit_ends_the_protection_of_a_start() -> None:
     """Q11: an engine that never gets ready may be asked after its start limit."""
     card = Played(total=1000)

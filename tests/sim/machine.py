@@ -30,7 +30,7 @@ class Process:
 class SimCard:
     """One card: its size, whether its driver can be read, whether it sleeps unless it is woken.
 
-    `nobodys` is memory that no process explains.
+    `nobodys` is memory that no process explains. `blind`: the driver does not tell who holds what.
     """
 
     identity: CardIdentity
@@ -39,6 +39,7 @@ class SimCard:
     trouble: Unknown | None = None
     sleeps: bool = False
     nobodys: int = 0
+    blind: bool = False
 
 
 class Machine:
@@ -141,7 +142,8 @@ class Machine:
             total=MiB(shown.total),
             used=MiB(self.used(card)),
             reserved=MiB(shown.baseline),
-            processes=tuple(rows),
+            processes=() if shown.blind else tuple(rows),
+            blind="the driver names nobody" if shown.blind else "",
         )
 
 

@@ -57,6 +57,7 @@ class Scenario:
                 total=self.rng.choice([1000, 2400, 8000]),
                 baseline=self.rng.choice([0, 20]),
                 sleeps=random.Random(f"{seed} {index}").random() < 0.2,
+                blind=random.Random(f"{seed} {index} blind").random() < 0.2,
             )
             for index in range(self.rng.choice(mix.cards))
         ]

@@ -19,10 +19,10 @@ chat says heard
 after 50
 suspend
 - [card.unmeasured]: the machine was suspended
-- images waits, no. 1: gpu0 cannot be read, so nothing is granted on it
+- images waits, no. 1: gpu0 cannot be read, so nothing is granted on it: the machine was suspended
 small asks 2000 wait=10
 - [lease.queued] small: 2.0 GiB, interactive
-- small waits, no. 2: gpu0 cannot be read, so nothing is granted on it
+- small waits, no. 2: gpu0 cannot be read, so nothing is granted on it: the machine was suspended
 read      # taken in the very moment of waking: it may show the card as it was before
 after 1
 small withdraws

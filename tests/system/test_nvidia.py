@@ -126,6 +126,7 @@ def test_trouble_of_one_card_is_its_own(node: NvidiaNode, trouble: str) -> None:
     assert granted(node, "gpu1").returncode == 0
     refused = granted(node, "gpu0", "1s")
     assert (refused.returncode, "unmeasured" in refused.stderr) == (75, True)
+    assert way_out in refused.stderr, "who waits reads what to do, without a look at the status"
     assert holder.poll() is None
     assert (node.lease("holder") or {})["state"] == "running"
     node.feeder.change(0, **usual)

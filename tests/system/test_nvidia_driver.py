@@ -88,7 +88,7 @@ def test_card_refused_at_the_start_is_shown_and_heals(make_nvidia_node: MakeNode
     node.feeder.change(0, mig=True, slices=cut)
     node.start()
     assert "gpu0 (" in node.log_text()
-    assert "cannot be governed: MIG has cut the card into 2 slices" in node.log_text()
+    assert "cannot be governed: MIG has cut the card (2 slices)" in node.log_text()
     assert [card["card"] for card in node.status()["cards"]] == ["gpu1", "gpu0"]
     row = state_is(node, "gpu0", "unmeasured", "nvidia-smi -mig 0")
     assert row["capacity_mib"] is None

@@ -391,7 +391,7 @@ def _same(before: tuple[Blocker, ...] | None, now: tuple[Blocker, ...]) -> bool:
     if before is None or len(before) != len(now):
         return False
     return all(
-        (one.who, one.how, one.ref, one.in_flight)
-        == (other.who, other.how, other.ref, other.in_flight)
+        (one.who, one.how, one.ref, one.in_flight, one.because)
+        == (other.who, other.how, other.ref, other.in_flight, other.because)
         for one, other in zip(before, now, strict=True)
     )

@@ -76,6 +76,8 @@ def _still_to_answer(lease: Lease, now: Instant) -> Blocker | None:
             return _blocker(lease, How.STARTING)
         case Running(served=False) if now < after(lease.ready, ANSWER_FIRST_FOR):
             return _blocker(lease, How.STARTING, left(after(lease.ready, ANSWER_FIRST_FOR), now))
+        case Draining(before=before) | Keeping(before=before):  # asked for somebody else, now gone
+            return _still_to_answer(before, now)
         case _:
             return None
 

@@ -61,9 +61,11 @@ def halted(card: Card, now: Instant) -> Blocker | None:
         remaining = left(card.recovering_until, now)
         return Blocker(who="berthd", how=How.RECOVERING, left=remaining)
     if card.fresh(now) is None:
-        asleep = card.unread is not None and card.unread.why is Unknown.ASLEEP
-        how = How.WAKING if asleep else How.UNMEASURED
-        return Blocker(who=card.name, how=how, ref=card.name)
+        unread = card.unread
+        if unread is not None and unread.why is Unknown.ASLEEP:
+            return Blocker(who=card.name, how=How.WAKING, ref=card.name)
+        because = "" if unread is None else unread.detail
+        return Blocker(who=card.name, how=How.UNMEASURED, ref=card.name, because=because)
     if not card.journal_writable:
         return Blocker(who="berthd", how=How.NO_JOURNAL)
     return None
