@@ -9,6 +9,7 @@ import pytest
 from berth.actors.card.messages import HolderWord
 from berth.errors import Code, Exit
 from berth.lease import Order
+from berth.standing import How
 from berth.wire import Answer, AnyOp, ErrorBody, EventMessage, OrderMessage
 from tests.docs.pages import ROOT, name_of, pages
 
@@ -60,6 +61,13 @@ def test_codes_are_those_of_the_code() -> None:
     """Every refusal that a client can meet, and no other."""
     table = EXIT_CODES.partition("## Codes")[2]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == {code.value for code in Code}
+
+
+def test_troubleshooting_says_what_helps_against_every_reason_to_wait() -> None:
+    """Who waits is told why; here they find what to do about it."""
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    reasons = re.findall(r"^\| [^|]+ \| `(\w+)` \| [^|]+ \|$", page, re.MULTILINE)
+    assert sorted(reasons) == sorted(how.value for how in How)
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
