@@ -1,6 +1,7 @@
 """The composition root: builds berthd's actors in order, and stops them in reverse."""
 
 import faulthandler
+import gc
 import logging
 import os
 import socket as sockets
@@ -201,6 +202,8 @@ class Daemon:
             log.error("%s; holders have 10 s to come back", self._kept.suspect)
             self._tell_event("alert.raised", self._kept.suspect)
         self._ticker.start()
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays, so it need not be looked through ever again
 
     def _start_journal(self, incarnation: int, kept: Kept) -> "pykka.ActorRef[JournalActor]":
         return JournalActor.start(

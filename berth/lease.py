@@ -39,7 +39,10 @@ class Priority(IntEnum):
     @property
     def word(self) -> str:
         """Return the name used on the wire and on screen."""
-        return self.name.lower()
+        return _WORDS[self]
+
+
+_WORDS: Final = {priority: priority.name.lower() for priority in Priority}
 
 
 class WholeCard(msgspec.Struct, frozen=True):
@@ -53,7 +56,7 @@ WHOLE_CARD: Final = WholeCard()
 Ask: TypeAlias = MiB | WholeCard
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class Terms(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What was asked for, the same for the life of a request and its lease.
 
     `boundary`: the engine can say when nothing is in flight, so it may be asked to stop there; a

@@ -39,7 +39,7 @@ class How(StrEnum):
     NO_JOURNAL = "no_journal"
 
 
-class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Somebody or something in a waiter's way.
 
     `who` is a name, `ref` the lease, request or card it belongs to, `left` how long it still
@@ -56,7 +56,7 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     because: str = ""
 
 
-class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+class Outlook(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a waiter can reckon with.
 
     `ask` is None for a whole card. `room` could be granted now, `then` once those in its way are
@@ -69,7 +69,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool = False
 
 
-class Eta(msgspec.Struct, frozen=True, kw_only=True):
+class Eta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """In how long a waiter is likely granted, and which figure that rests on."""
 
     left: Seconds

@@ -51,7 +51,7 @@ class InFlight(msgspec.Struct, frozen=True, kw_only=True):
     what: str
 
 
-class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One lease on one card; a lease on several is a row on each.
 
     `counts_mib` is what it takes in the books, `est_mib` what an engine of its name has needed
@@ -86,7 +86,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     est_mib: int | None = None
 
 
-class BlockerView(msgspec.Struct, frozen=True, kw_only=True):
+class BlockerView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Somebody in a waiter's way: a `lease`, a `request` or a `stowaway`, or the card itself."""
 
     who: str
@@ -117,7 +117,7 @@ def blocker_view(blocker: Blocker) -> BlockerView:
     )
 
 
-class WaiterView(msgspec.Struct, frozen=True, kw_only=True):
+class WaiterView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One request that waits on one card.
 
     `short_mib` is what the card lacks for it now, `then_mib` what it has once those in the way are

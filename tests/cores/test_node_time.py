@@ -11,6 +11,8 @@ from berth.actors.node.messages import (
 )
 from berth.ids import CardName
 from berth.lease import Order
+from berth.standing import Blocker, How
+from berth.units import Seconds
 from berth.views import Status
 from tests.cores.describing import card_status
 from tests.cores.playing_node import PlayedNode, fields, pushed_message
@@ -124,6 +126,42 @@ def test_heartbeat_is_left_out_when_something_else_was_said() -> None:
     node.stands(request)
     assert node.later(4.5) == []
     assert len(node.later(0.5)) == 2
+
+
+def test_crowd_is_not_told_all_at_once() -> None:
+    """Section 15: of two thousand who wait, each is told within 5 s, and no tick tells them all."""
+    node = PlayedNode()
+    clients = [f"client-{number}" for number in range(400)]
+    for client in clients:
+        node.stands(node.asks(client, name=client))
+    heard = dict.fromkeys(clients, node.now)
+    most = 0
+    for _ in range(40):
+        told = [effect for effect in node.later(0.5, step=0.5) if isinstance(effect, Reply)]
+        most = max(most, len(told))
+        for reply in told:
+            heard[reply.connection.decode()] = node.now
+        assert all(node.now - when <= 5.0 for when in heard.values())
+    assert most <= len(clients) / 8 + 1
+
+
+def test_time_that_is_told_is_the_time_that_is_left() -> None:
+    """S5: a reason that names a time is put into words again; one that names none is sent again."""
+    node = PlayedNode()
+    timed, plain = node.asks("timed", name="timed"), node.asks("plain", name="plain")
+    node.stands(
+        timed,
+        "chat keeps its turn for 1m",
+        Blocker(who="chat", how=How.IN_TURN, left=Seconds(60.0)),
+    )
+    node.stands(plain, "chat is pinned", Blocker(who="chat", how=How.PINNED))
+    later = [effect for effect in node.later(10.0) if isinstance(effect, Reply)]
+    words = [str(fields(reply)["why"]) for reply in later]
+    assert words.count("chat is pinned") == 2
+    assert [word for word in words if "turn" in word] == [
+        "chat keeps its turn for 55s",
+        "chat keeps its turn for 50s",
+    ]
 
 
 def test_holder_that_is_away_is_not_pinged() -> None:

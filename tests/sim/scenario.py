@@ -18,7 +18,7 @@ from berth.lease import Priority, Terms
 from berth.readings import CardIdentity, Unknown
 from berth.units import Seconds
 from tests.sim.invariants import look, look_at_decision
-from tests.sim.machine import Machine, SimCard, some_behaviour
+from tests.sim.machine import Behaviour, Machine, SimCard, some_behaviour
 from tests.sim.world import Actor, World
 
 QUIET_FOR = 2000.0
@@ -165,9 +165,17 @@ class Scenario:
             wrapped=True,
         )
         named: tuple[str, ...] = tuple(card.identity.name for card in cards)
-        if len(cards) == 1 and rng.random() < 0.2:
+        if len(cards) == 1 and rng.random() < 0.2 and not self._outgrows_a_card(behaviour):
             named = ("any",)
         self.world.add_client(name, behaviour, terms, named)
+
+    def _outgrows_a_card(self, behaviour: Behaviour) -> bool:
+        """Tell whether it names no size, and so could be granted a card that is too small for it.
+
+        That is nobody's collision: whoever takes any card as a whole takes the smallest too.
+        """
+        smallest = min(one.total - one.baseline for one in self.world.machine.cards.values())
+        return behaviour.whole and behaviour.mib > smallest
 
     def _some_cards(self) -> list[SimCard]:
         """Return the cards that somebody names: mostly one, now and then several, in any order."""

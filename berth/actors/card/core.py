@@ -37,14 +37,13 @@ Every wait is a state with a deadline, all of them looked at on each tick (`dead
 The handlers of holders' words are in `holders.py`, those of readings in `sight.py`.
 """
 
-from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from berth.actors.card import drains, holders, juggle, shares, sight
 from berth.actors.card.attaching import on_attach
-from berth.actors.card.books import Books, close
+from berth.actors.card.books import close
 from berth.actors.card.deadlines import on_resumed, on_tick, refuse_expired
 from berth.actors.card.messages import (
     AskHolders,
@@ -79,19 +78,19 @@ from berth.actors.card.messages import (
     XidThrown,
 )
 from berth.actors.card.obstacles import is_recallable
-from berth.actors.card.outlook import eta, outlook, with_figures
 from berth.actors.card.queue import Plan, halted, plan
+from berth.actors.card.reasons import tell_all
 from berth.actors.card.reclaiming import on_reclaim
 from berth.actors.card.state import Card, Measured, Waiter
 from berth.actors.card.survey import survey, too_big
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
-from berth.actors.node.inbox import CardDescribed, RequestGranted, RequestStands
+from berth.actors.node.inbox import CardDescribed, RequestGranted
 from berth.actors.trees.messages import Elsewhere
 from berth.errors import Code
-from berth.ids import RequestId, lease_of
+from berth.ids import lease_of
 from berth.lease import START_WITHIN, Detached, Granted, Held, WholeCard
-from berth.standing import LEAVING, Blocker, How, Outlook, sentence
+from berth.standing import LEAVING, Blocker
 from berth.units import Instant, after, show_duration, show_gib, since
 
 
@@ -270,12 +269,12 @@ def _settle(turn: Turn) -> None:
     for lease, waiter in wanted.asks:
         drains.ask_to_finish(turn, lease, waiter)
     shares.tell_stands(turn, wanted)
-    _tell_all(turn, wanted.blockers, close(turn.card, measured))
+    tell_all(turn, wanted.blockers, close(turn.card, measured))
 
 
 def _stand_still(turn: Turn, why: Blocker) -> None:
     """Grant nothing and ask nobody. Whoever was asked for those who have all left runs on (Q3)."""
-    _tell_all(turn, {waiter.request: (why,) for waiter in turn.card.queue}, None)
+    tell_all(turn, {waiter.request: (why,) for waiter in turn.card.queue}, None)
     for lease in turn.card.leases:
         if is_recallable(lease) and not turn.card.queue:
             drains.recall(turn, lease, None)
@@ -324,74 +323,3 @@ def _how_granted(waiter: Waiter, now: Instant) -> str:
         return _asks(waiter)
     waited = show_duration(since(waiter.arrived, now))
     return f"{_asks(waiter)}; waited {waited} for {', '.join(gave)}"
-
-
-def _tell_all(
-    turn: Turn, reasons: Mapping[RequestId, tuple[Blocker, ...]], books: Books | None
-) -> None:
-    """Note of every waiter why it waits, and tell those to whom that is news."""
-    queue = []
-    shown: dict[int, tuple[Blocker, ...]] = {}  # many wait for the same reason
-    for place, waiter in enumerate(turn.card.queue, 1):
-        plain = reasons.get(waiter.request, ())
-        if books is None:
-            blockers, look = plain, None
-        else:
-            if id(plain) not in shown:
-                figures = (with_figures(turn.card, books, one, turn.now) for one in plain)
-                shown[id(plain)] = tuple(figures)
-            blockers = shown[id(plain)]
-            look = outlook(books, waiter, blockers, first=place == 1)
-        queue.append(_told(turn, waiter, place, blockers, look))
-    turn.card = replace(turn.card, queue=tuple(queue))
-
-
-def _told(
-    turn: Turn,
-    waiter: Waiter,
-    place: int,
-    blockers: tuple[Blocker, ...],
-    look: Outlook | None,
-) -> Waiter:
-    if waiter.blockers == blockers and waiter.outlook == look:
-        return waiter
-    lacked_room = waiter.lacked_room or any(b.how not in _NOT_ROOM for b in blockers)
-    after_ = replace(waiter, blockers=blockers, outlook=look, lacked_room=lacked_room)
-    if not _same(waiter.blockers, blockers):
-        turn.then.append(
-            RequestStands(
-                request=waiter.request,
-                card=turn.card.name,
-                position=place,
-                waiting=len(turn.card.queue),
-                blockers=blockers,
-                why=sentence(blockers, look),
-                outlook=look,
-                eta=eta(turn.card, after_, turn.now),
-            )
-        )
-    return after_
-
-
-_NOT_ROOM: Final = frozenset(
-    {
-        How.SAME_NAME,
-        How.RECOVERING,
-        How.UNMEASURED,
-        How.WAKING,
-        How.NO_JOURNAL,
-        How.FIRST_IN_LINE,
-        How.OTHER_CARDS,
-    }
-)
-
-
-def _same(before: tuple[Blocker, ...] | None, now: tuple[Blocker, ...]) -> bool:
-    """Tell whether two reasons are the same but for their figures."""
-    if before is None or len(before) != len(now):
-        return False
-    return all(
-        (one.who, one.how, one.ref, one.in_flight, one.because)
-        == (other.who, other.how, other.ref, other.in_flight, other.because)
-        for one, other in zip(before, now, strict=True)
-    )

@@ -24,7 +24,7 @@ from berth.units import Instant, Seconds
 # --- heard --------------------------------------------------------------------------------------
 
 
-class SeekLease(msgspec.Struct, frozen=True, kw_only=True):
+class SeekLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From the node: somebody wants room here. Ends in exactly one grant, refusal or withdrawal.
 
     `arrived` is the instant of asking, earlier for a client that had waited before a restart: the

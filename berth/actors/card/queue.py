@@ -98,17 +98,20 @@ class _Walk:
         self._reserved = 0
         self._slack: float = float("inf")
         self._first: tuple[Blocker, ...] = ()
+        self._offered = {offer.request for offer in card.offers}
+        self._ever_free = books.capacity - books.stowaways - books.unexplained
 
     def visit(self, waiter: Waiter) -> None:
         """Take one waiter through the steps."""
         if waiter.behind:
             namesake = Blocker(who=waiter.terms.name, how=How.SAME_NAME, ref=waiter.behind)
             self.plan.blockers[waiter.request] = (namesake,)
-        elif self._card.offer(waiter.request) is not None:
+        elif waiter.request in self._offered:
             self.plan.blockers[waiter.request] = (_other_cards(self._card, waiter),)
-        elif self._first and self._size(waiter) > self._slack:
+        elif self._first and (size := self._size(waiter)) > self._slack:
             self.plan.blockers[waiter.request] = self._first
-            self._slack = min(self._slack, self._ever_free() - self._size(waiter))
+            if size > self._ever_free - self._slack:
+                self._slack = self._ever_free - size
         elif fits(waiter.ask, waiter.terms, self._books, needs(self._card, waiter.terms.name)):
             self._fit(waiter)
         else:
@@ -136,9 +139,6 @@ class _Walk:
         if isinstance(waiter.ask, WholeCard):
             return self._books.capacity
         return waiter.ask
-
-    def _ever_free(self) -> int:
-        return self._books.capacity - self._books.stowaways - self._books.unexplained
 
     def _free_for(self, waiter: Waiter) -> int:
         """Return what the books have for this waiter now; a hold looks at leases only (B4)."""
@@ -195,7 +195,7 @@ class _Walk:
         waited_for = choose(staying, shortfall)
         everybody = staying if waited_for is None else waited_for
         freed = gain_of(everybody)
-        room = self._ever_free() - self._reserved if waited_for is None else free + freed
+        room = self._ever_free - self._reserved if waited_for is None else free + freed
         self._reserved += max(0, size - freed)
         self._slack = min(self._slack, max(0, room - size))
         in_the_way = [candidate for candidate in everybody if candidate.obstacle is not None]

@@ -70,7 +70,7 @@ def take(
 def tell_stands(turn: Turn, wanted: Plan) -> None:
     """Tell the node how the card stands to each share, where that has changed."""
     for waiter in turn.card.queue:
-        if waiter.shared and turn.card.offer(waiter.request) is None:
+        if len(waiter.cards) > 1 and turn.card.offer(waiter.request) is None:
             stand = wanted.stands.get(waiter.request, Stand.BLOCKED)
             if stand is not waiter.stand:
                 turn.card = turn.card.with_waiter_changed(replace(waiter, stand=stand))

@@ -1,5 +1,6 @@
 """The state of one card: its leases, its queue, and what the last reading showed."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from statistics import median
 from typing import Final
@@ -39,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     juggle: JuggleRule = JuggleRule()
 
 
-class Waiter(msgspec.Struct, frozen=True, kw_only=True):
+class Waiter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request in the queue.
 
     `behind` names the one of the same exclusive name that must end first. `lacked_room`: books or
@@ -246,7 +247,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_waiter(self, waiter: Waiter) -> "Card":
         """Return the card with `waiter` in its place: by priority, then by arrival."""
-        place = sum(1 for other in self.queue if _turn(other) <= _turn(waiter))
+        place = bisect_right(self.queue, _turn(waiter), key=_turn)
         return replace(self, queue=(*self.queue[:place], waiter, *self.queue[place:]))
 
     def without_waiter(self, request: RequestId) -> "Card":

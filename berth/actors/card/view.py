@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+import msgspec
+
 from berth.actors.card.books import Books, close
 from berth.actors.card.outlook import eta, in_flight
 from berth.actors.card.state import Card, Waiter
@@ -22,9 +24,10 @@ from berth.lease import (
     state_word,
 )
 from berth.readings import Figure, GpuProcess, Unknown, Unmeasured
-from berth.standing import Blocker, How, count, sentence
+from berth.standing import Blocker, How, Outlook, count, sentence
 from berth.units import Instant, after, left, show_duration, show_gib, since
 from berth.views import (
+    BlockerView,
     CardStatus,
     CardView,
     InFlight,
@@ -40,11 +43,10 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def describe(card: Card, now: Instant) -> CardStatus:
     """Return all that is on the card."""
     books = None if card.measured is None else close(card, card.measured)
-    queue = enumerate(card.queue, 1)
     return CardStatus(
         card=_card(card, books, now),
         leases=tuple(_lease(card, lease, books, now) for lease in card.leases),
-        waiting=tuple(_waiter(card, waiter, books, place, now) for place, waiter in queue),
+        waiting=_waiting(card, books, now),
         stowaways=_stowaways(card),
     )
 
@@ -207,15 +209,47 @@ def _ago(when: Instant, now: Instant) -> str:
     return show_duration(since(when, now))
 
 
-def _waiter(
-    card: Card, waiter: Waiter, books: Books | None, place: int, now: Instant
-) -> WaiterView:
+def _waiting(card: Card, books: Books | None, now: Instant) -> tuple[WaiterView, ...]:
+    """Return the queue. Most who wait do so for the same reason, which is put into words once."""
+    room = None if books is None else max(0, books.room)
+    said: dict[tuple[int, Outlook | None, Instant | None], _Reason] = {}
+    rows = []
+    for place, waiter in enumerate(card.queue, 1):
+        what = (id(waiter.blockers), waiter.outlook, waiter.ordered)
+        reason = said.get(what)
+        if reason is None:
+            reason = said[what] = _reason(card, waiter, now)
+        rows.append(_waiter(card, waiter, reason, place, room, now))
+    return tuple(rows)
+
+
+class _Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Why a waiter waits, as it is shown."""
+
+    code: str
+    why: str
+    blockers: tuple[BlockerView, ...]
+    eta_s: float | None
+    eta_of: str | None
+
+
+def _reason(card: Card, waiter: Waiter, now: Instant) -> _Reason:
     blockers = waiter.blockers or ()
     likely = eta(card, waiter, now)
+    return _Reason(
+        code=_code(blockers),
+        why=sentence(blockers, waiter.outlook),
+        blockers=tuple(blocker_view(blocker) for blocker in blockers),
+        eta_s=None if likely is None else round(likely.left, 2),
+        eta_of=None if likely is None else likely.of,
+    )
+
+
+def _waiter(
+    card: Card, waiter: Waiter, reason: _Reason, place: int, room: int | None, now: Instant
+) -> WaiterView:
     is_hold = waiter.terms.priority is Priority.HOLD
-    room = None if books is None else max(0, books.room)
     size = _mib(waiter.ask)
-    short = None if room is None or size is None else max(0, size - room)
     return WaiterView(
         request=waiter.request,
         card=card.name,
@@ -226,12 +260,12 @@ def _waiter(
         position=place,
         waited_s=round(since(waiter.arrived, now), 2),
         wait_left_s=None if is_hold else round(left(waiter.refuse_at, now), 2),
-        code=_code(blockers),
-        why=sentence(blockers, waiter.outlook),
-        blockers=tuple(blocker_view(blocker) for blocker in blockers),
-        eta_s=None if likely is None else round(likely.left, 2),
-        eta_of=None if likely is None else likely.of,
-        short_mib=short,
+        code=reason.code,
+        why=reason.why,
+        blockers=reason.blockers,
+        eta_s=reason.eta_s,
+        eta_of=reason.eta_of,
+        short_mib=None if room is None or size is None else max(0, size - room),
         then_mib=None if waiter.outlook is None else waiter.outlook.then,
     )
 

@@ -164,11 +164,14 @@ def _withdraw_offers(desk: Desk, request: RequestId, party: Party, agreement: Ag
 
 def on_tick(desk: Desk) -> None:
     """Withdraw offers that were not all answered in time."""
-    for request, party in tuple(desk.node.requests.items()):
-        agreement = party.agreement
-        if agreement is None or agreement.answer_by is None or desk.now < agreement.answer_by:
-            continue
-        if agreement.phase is Phase.OFFERING:
+    agreeing = [
+        (request, party, party.agreement)
+        for request, party in desk.node.requests.items()
+        if party.agreement is not None
+    ]
+    for request, party, agreement in agreeing:
+        late = agreement.answer_by is not None and desk.now >= agreement.answer_by
+        if late and agreement.phase is Phase.OFFERING:
             _withdraw_offers(desk, request, party, agreement)
 
 

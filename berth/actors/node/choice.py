@@ -46,11 +46,13 @@ def on_surveyed(desk: Desk, event: Surveyed) -> "RequestRefused | None":
 
 def on_tick(desk: Desk) -> "list[RequestRefused]":
     """Decide with what was answered in time, or ask again. Returns the refusals."""
+    late = [
+        (request, party, party.searching)
+        for request, party in desk.node.requests.items()
+        if party.searching is not None and desk.now >= party.searching.answer_by
+    ]
     refused = []
-    for request, party in tuple(desk.node.requests.items()):
-        searching = party.searching
-        if searching is None or desk.now < searching.answer_by:
-            continue
+    for request, party, searching in late:
         if searching.paused:
             begin(desk, request, party, searching.seek)
         else:

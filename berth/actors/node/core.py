@@ -149,7 +149,7 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
     if desk.node.closing and not desk.node.closed and not desk.node.requests:
         desk.node = replace(desk.node, closed=True)
         desk.effects.append(NodeClosed())
-    return desk.node, tuple(desk.effects)
+    return desk.finish()
 
 
 def _on_called(desk: Desk, called: Called) -> None:

@@ -36,6 +36,14 @@ class Desk(msgspec.Struct):
     node: Node
     now: Instant
     effects: list[NodeEffect] = msgspec.field(default_factory=list)
+    _told: set[Connection] = msgspec.field(default_factory=set)
+
+    def finish(self) -> tuple[Node, tuple[NodeEffect, ...]]:
+        """Return the node and what to tell; who has heard something by that is noted at once."""
+        if self._told:
+            told = {**self.node.told, **dict.fromkeys(self._told, self.now)}
+            self.node = replace(self.node, told=told)
+        return self.node, tuple(self.effects)
 
     def reply(self, called: Called, data: ReplyData) -> None:
         """Answer an operation, for good."""
@@ -124,7 +132,11 @@ class Desk(msgspec.Struct):
 
     def note_told(self, connection: Connection) -> None:
         """Note that a client has heard from berthd just now."""
-        self.node = replace(self.node, told=with_item(self.node.told, connection, self.now))
+        self._told.add(connection)
+
+    def told_now(self, connection: Connection | None) -> bool:
+        """Tell whether a client has heard from berthd in this very decision."""
+        return connection in self._told
 
 
 def with_item(items: Mapping[_K, _V], key: _K, value: _V) -> Mapping[_K, _V]:
@@ -134,4 +146,6 @@ def with_item(items: Mapping[_K, _V], key: _K, value: _V) -> Mapping[_K, _V]:
 
 def without_item(items: Mapping[_K, _V], key: _K) -> Mapping[_K, _V]:
     """Return the mapping without one item."""
-    return {other: value for other, value in items.items() if other != key}
+    rest = dict(items)
+    rest.pop(key, None)
+    return rest

@@ -24,7 +24,7 @@ class CallId(msgspec.Struct, frozen=True, kw_only=True):
     number: int
 
 
-class RequestStands(msgspec.Struct, frozen=True, kw_only=True):
+class RequestStands(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From a card, when a waiter's reason changes: where it stands now. Not an end.
 
     It is number `position` of `waiting`.

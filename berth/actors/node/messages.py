@@ -252,7 +252,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 ReplyData: TypeAlias = Mapping[str, object] | Status | None
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """To the socket thread: an answer for a client. `last` ends the operation."""
 
     connection: Connection
@@ -269,7 +269,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     message: OrderMessage
 
 
-class ForCard(msgspec.Struct, frozen=True, kw_only=True):
+class ForCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """To a card: a message of its own inbox."""
 
     card: CardName

@@ -1,5 +1,6 @@
 """Requests for leases, from asking to their one end; names, keys, and who waits for whose end."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -186,17 +187,28 @@ def on_stands(desk: Desk, event: RequestStands) -> None:
     party = desk.node.requests.get(event.request)
     if party is None:
         return
-    party = replace(party, stands=with_item(party.stands, event.card, event), stood=desk.now)
+    party = replace(
+        party, stands=with_item(party.stands, event.card, event), stood=desk.now, shown=None
+    )
+    data = standing(event.request, party, desk.now)
+    if not any(_names_a_time(stand) for stand in party.stands.values()):
+        party = replace(party, shown=data)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
     if all(card in party.stands for card in party.cards):
-        desk.progress(party, standing(event.request, party, desk.now))
+        desk.progress(party, data)
 
 
-def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
+def _names_a_time(stand: RequestStands) -> bool:
+    return stand.eta is not None or any(blocker.left is not None for blocker in stand.blockers)
+
+
+def standing(request: RequestId, party: Party, now: Instant) -> Mapping[str, object]:
     """Return where a request stands, with the time that has passed since its cards said so.
 
     Of several cards, it is what keeps it on those that have no room for it.
     """
+    if party.shown is not None:
+        return party.shown
     data: dict[str, object] = {"request": request, "state": "queued", "name": party.name}
     stands = [stand for stand in party.stands.values() if not _waits_for_others(stand)]
     stands = stands or list(party.stands.values())
@@ -221,8 +233,9 @@ def standing(request: RequestId, party: Party, now: Instant) -> ReplyData:
 def _why(stand: RequestStands, elapsed: Seconds) -> str:
     if _waits_for_others(stand):
         return _FITS_EVERYWHERE
-    blockers = aged(stand.blockers, elapsed)
-    return sentence(blockers, stand.outlook) if blockers else stand.why
+    if not any(blocker.left is not None for blocker in stand.blockers):
+        return stand.why
+    return sentence(aged(stand.blockers, elapsed), stand.outlook)
 
 
 _FITS_EVERYWHERE: Final = "it fits on all its cards; about to be granted"
@@ -242,7 +255,9 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
             given_back = ReleaseLease(call=call, lease=event.lease, peer=None, unseen=True)
             desk.to_card(card.name, given_back)
         return
-    party = replace(party, sought={}, stands={}, agreement=None, behind="", start_by=event.start_by)
+    party = replace(
+        party, sought={}, stands={}, shown=None, agreement=None, behind="", start_by=event.start_by
+    )
     desk.node = replace(
         desk.node,
         requests=without_item(desk.node.requests, event.request),
@@ -311,21 +326,24 @@ def _forget_request(desk: Desk, request: RequestId) -> None:
 
 def _move_up(desk: Desk, request: RequestId, lease: LeaseId) -> None:
     """Let who waits for a request's end wait for the end of the lease it became."""
-    for waiting, party in desk.node.requests.items():
-        if party.behind == request:
-            moved = replace(party, behind=lease)
-            desk.node = replace(desk.node, requests=with_item(desk.node.requests, waiting, moved))
+    for waiting, party in _behind(desk, request):
+        moved = replace(party, behind=lease)
+        desk.node = replace(desk.node, requests=with_item(desk.node.requests, waiting, moved))
 
 
 def _free_behind(desk: Desk, ended: str) -> None:
     """Let the next of a name go on, once the one before it is gone."""
-    for request, party in tuple(desk.node.requests.items()):
-        if party.behind == ended:
-            moved = replace(party, behind=_namesake(desk.node, party))
-            desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, moved))
-            if not moved.behind:
-                for card in party.cards:
-                    desk.to_card(card, NameFreed(request=request))
+    for request, party in _behind(desk, ended):
+        moved = replace(party, behind=_namesake(desk.node, party))
+        desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, moved))
+        if not moved.behind:
+            for card in party.cards:
+                desk.to_card(card, NameFreed(request=request))
+
+
+def _behind(desk: Desk, earlier: str) -> list[tuple[RequestId, Party]]:
+    """Return who waits for the end of that request or lease of the same name."""
+    return [one for one in desk.node.requests.items() if one[1].behind == earlier]
 
 
 # --- leaving, coming back -------------------------------------------------------------------------
@@ -356,9 +374,9 @@ def withdraw(desk: Desk, request: RequestId, why: str) -> None:
 def lost(desk: Desk, connection: Connection) -> None:
     """A client is gone: its requests with it. Its leases stay, for its process may live."""
     holds.lost(desk, connection)
-    for request, party in tuple(desk.node.requests.items()):
-        if party.connection == connection:
-            withdraw(desk, request, "its client is gone")
+    waiting = desk.node.requests.items()
+    for request in [one for one, party in waiting if party.connection == connection]:
+        withdraw(desk, request, "its client is gone")
     for lease, party in tuple(desk.node.leases.items()):
         if party.connection == connection:
             away = replace(party, connection=None)

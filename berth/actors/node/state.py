@@ -64,15 +64,16 @@ class Searching(msgspec.Struct, frozen=True, kw_only=True):
     answers: Mapping[CardName, Surveyed] = msgspec.field(default_factory=dict)
 
 
-class Party(msgspec.Struct, frozen=True, kw_only=True):
+class Party(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request or the lease it became: its client, its name, its cards in the order named.
 
     `connection` is None while the client is away. `behind` names the party of the same name that
     must end first (R10), empty when it need not wait. `sought` is what each card was asked: one
     that is started again is asked again. `start_by`: until when a grant holds. `stands` is what
-    each card last said of it, `stood` when. `holding`: which command of a person it belongs to, 0
-    when to none. Of a lease on several cards, `attempt` numbers the orders to its holder,
-    `draining` are the cards that want it gone, and `ended` those whose books it has left.
+    each card last said of it, `stood` when, and `shown` what its client was told of that, None
+    where it names a time, which is another one by now. `holding`: which command of a person it
+    belongs to, 0 when to none. Of a lease on several cards, `attempt` numbers the orders to its
+    holder, `draining` are the cards that want it gone, and `ended` those whose books it has left.
     """
 
     number: int
@@ -90,6 +91,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     start_by: Instant | None = None
     stands: Mapping[CardName, RequestStands] = msgspec.field(default_factory=dict)
     stood: Instant = Instant(0.0)
+    shown: Mapping[str, object] | None = None
     holding: int = 0
     attempt: Attempt = Attempt(0)
     draining: frozenset[CardName] = frozenset()
@@ -138,7 +140,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """One machine under one berthd."""
+    """One machine under one berthd. `beats` counts its ticks."""
 
     name: str
     version: str
@@ -154,6 +156,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
     holdings: Mapping[int, Holding] = msgspec.field(default_factory=dict)
+    beats: int = 0
     closing: bool = False
     closed: bool = False
 
@@ -175,6 +178,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     def named(self, name: str) -> tuple[list[RequestId], list[LeaseId]]:
         """Return the requests and leases of that name, or the one with that id."""
-        requests = [r for r, party in self.requests.items() if name in {r, party.name}]
-        leases = [lease for lease, party in self.leases.items() if name in {lease, party.name}]
+        requests = [r for r, party in self.requests.items() if name in (r, party.name)]
+        leases = [lease for lease, party in self.leases.items() if name in (lease, party.name)]
         return requests, leases

@@ -1,5 +1,7 @@
 """What clients hear unasked: orders, that a card was started again, that berthd is still there."""
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from berth.actors.node.desk import Desk, with_item
@@ -10,6 +12,15 @@ from berth.ids import Attempt, CardName
 from berth.lease import Order
 from berth.units import Seconds
 from berth.wire import OrderMessage
+
+CROWD: Final = 100
+CROWD_SHARE: Final = 8
+"""From how many clients on each is told in a turn of its own, and how many turns there are.
+
+A turn is a tick: all turns together take less than the time within which each must be told.
+"""
+
+_LONG_AGO: Final = float("-inf")
 
 
 def on_order(desk: Desk, event: OrderGiven) -> None:
@@ -67,23 +78,34 @@ def ask_again(desk: Desk, card: CardName) -> None:
 
 
 def send_heartbeats(desk: Desk, every: Seconds) -> None:
-    """Say something to every client that has heard nothing for a while; see who is gone."""
-    parties = (*desk.node.requests.values(), *desk.node.leases.values())
-    here = {party.connection for party in parties if party.connection is not None}
-    told = {connection: at for connection, at in desk.node.told.items() if connection in here}
-    desk.node = replace(desk.node, told=told)
-    for request, party in tuple(desk.node.requests.items()):
-        if _due(desk, party, every):
+    """Say something to every client that has heard nothing for a while; see who is gone.
+
+    What a crowd was told at one instant, it is not told again at one instant.
+    """
+    _forget_strangers(desk)
+    turn = desk.node.beats % CROWD_SHARE
+    desk.node = replace(desk.node, beats=desk.node.beats + 1)
+    told = desk.node.told
+    late = desk.now - every
+    soon = desk.now - every / 4 if len(told) >= CROWD else late
+    for request, party in desk.node.requests.items():
+        heard = told.get(party.connection, _LONG_AGO) if party.connection else desk.now
+        if heard > soon or (heard > late and party.number % CROWD_SHARE != turn):
+            continue
+        if not desk.told_now(party.connection):
             desk.progress(party, standing(request, party, desk.now))
-    for lease, party in tuple(desk.node.leases.items()):
-        if party.connection is not None and _due(desk, party, every):
-            desk.push(
-                party.connection, OrderMessage(order=Order.PING.value, lease=lease, attempt=0)
-            )
+    for lease, party in desk.node.leases.items():
+        heard = told.get(party.connection, _LONG_AGO) if party.connection else desk.now
+        if heard <= late and party.connection and not desk.told_now(party.connection):
+            ping = OrderMessage(order=Order.PING.value, lease=lease, attempt=0)
+            desk.push(party.connection, ping)
 
 
-def _due(desk: Desk, party: Party, every: Seconds) -> bool:
-    if party.connection is None:
-        return False
-    told = desk.node.told.get(party.connection)
-    return told is None or desk.now - told >= every
+def _forget_strangers(desk: Desk) -> None:
+    """Forget when those were told something who have nothing here any more."""
+    node = desk.node
+    if len(node.told) <= len(node.requests) + len(node.leases):
+        return
+    here = {party.connection for party in (*node.requests.values(), *node.leases.values())}
+    told = {connection: at for connection, at in node.told.items() if connection in here}
+    desk.node = replace(node, told=told)
