@@ -408,6 +408,30 @@ def held() -> Row:
     )
 
 
+def pair() -> Row:
+    """Return a request for two cards that waits on one of them."""
+    both = {"cards": ["gpu0", "gpu1"], "priority": "batch"}
+    busy = blocker("train", "busy", lease="L4")
+    return status(
+        card(),
+        a6000(**free(7.3)),
+        leases=[lease(4, "train", 40.0, card="gpu1", priority="batch", since_s=7440.0)],
+        waiting=[
+            waiter(9, "pair", 10.0, "gpu1 has no room for it yet", code="elsewhere", **both),
+            waiter(
+                9,
+                "pair",
+                10.0,
+                "train is a job and runs to its end",
+                card="gpu1",
+                blockers=[busy],
+                short_mib=mib(2.7),
+                **both,
+            ),
+        ],
+    )
+
+
 def contested() -> Row:
     """Return a card on which something loaded beside the grants."""
     return status(
@@ -462,6 +486,7 @@ SITUATIONS = {
     "claimed": claimed,
     "lending": lending,
     "held": held,
+    "pair": pair,
     "contested": contested,
     "hostile": hostile,
     "no-cards": no_cards,

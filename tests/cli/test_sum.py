@@ -21,6 +21,7 @@ SUMS = [
     ("lending", "qwen-32b"),
     ("lending", "gpu1"),
     ("contested", "gpu0"),
+    ("pair", "pair"),
 ]
 
 

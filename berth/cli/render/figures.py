@@ -112,6 +112,13 @@ def counts(lease: Row) -> int:
     return used if in_books is None else max(in_books, used)
 
 
+def likely_on_all(parts: list[Row]) -> str:
+    """Return when a request is likely granted on all its cards: the one that is last decides."""
+    waiting = [part for part in parts if part["blockers"]] or parts
+    unknown = [part for part in waiting if part["eta_s"] is None]
+    return likely(unknown[0] if unknown else max(waiting, key=lambda part: part["eta_s"]))
+
+
 _VENDOR_WORDS: Final = ("NVIDIA", "GeForce", "AMD", "Radeon", "Graphics")
 
 

@@ -43,9 +43,9 @@ def known_names(status: dict[str, Any]) -> list[str]:
 def about_name(status: dict[str, Any], name: str, look: Look) -> list[Line]:
     """Return the sums of all that goes by that name, empty when nothing does."""
     found: list[Line] = []
-    for row in status["waiting"]:
+    for row, parts in folded(status["waiting"], "request"):
         if name in {row["name"], row["request"]}:
-            found += _apart(found, _of_waiter(status, row, look))
+            found += _apart(found, _of_waiter(status, parts, look))
     for row, parts in folded(status["leases"], "lease"):
         if name in {row["name"], row["lease"]}:
             found += _apart(found, _of_lease(status, parts, look))
@@ -62,17 +62,21 @@ def _apart(before: list[Line], rows: list[Line]) -> list[Line]:
 # --- a waiter -------------------------------------------------------------------------------------
 
 
-def _of_waiter(status: dict[str, Any], row: Row, look: Look) -> list[Line]:
+def _of_waiter(status: dict[str, Any], parts: list[Row], look: Look) -> list[Line]:
+    """Return the sum of each card that is waited for, and why it waits there."""
+    row = parts[0]
     size = "the whole card" if row["ask_mib"] is None else f"{ask_of(row)} GiB"
     place = "first in line" if row["position"] == 1 else f"no. {row['position']} in line"
-    who = f"{plain(row['name'])} ({row['request']}) waits for {on_cards([row])}"
+    who = f"{plain(row['name'])} ({row['request']}) waits for {on_cards(parts)}"
     said = f"{who}: {size}, {row['priority']}, {place}, {exact(row['waited_s'])} so far"
     rows = [line((text, Style.HEAD)) for text in wrapped(said, look.width, 0)]
-    card = _card_of(status, row)
-    if card is not None:
-        rows += [[], *_sum(status, card, look, row), *_asked(status, card, row, look)]
-    rows += [[], *_said(with_letters(row, letters_of(status["leases"])), look)]
-    rows += _said(_expectation(row, card), look)
+    for part in parts:
+        card = _card_of(status, part)
+        if card is not None:
+            rows += [[], *_sum(status, card, look, part), *_asked(status, card, part, look)]
+        rows += [[], *_said(with_letters(part, letters_of(status["leases"])), look)]
+        if part["blockers"]:
+            rows += _said(_expectation(part, card), look)
     if row["wait_left_s"] is not None:
         wait = exact(row["waited_s"] + row["wait_left_s"])
         rows += _said(f"gives up in {exact(row['wait_left_s'])} (--wait {wait})", look)

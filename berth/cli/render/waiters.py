@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from berth.cli.render.figures import Row, ask_of, exact, folded, likely, on_cards, with_letters
+from berth.cli.render.figures import (
+    Row,
+    ask_of,
+    exact,
+    folded,
+    likely_on_all,
+    on_cards,
+    with_letters,
+)
 from berth.cli.render.grid import Column, grid
 from berth.cli.render.lines import Line, Look, Style, line, shortened, wrapped
 from berth.words import plain
@@ -52,12 +60,12 @@ def _columns(waiting: list[tuple[Row, list[Row]]], *, several: bool) -> list[Col
         Column(head="ASK", texts=[f"{ask_of(row):>4}" for row in rows], right=True, gives_way=4),
         Column(head="WAITED", texts=[exact(row["waited_s"]) for row in rows], right=True),
         Column(head="LEFT", texts=[f"{_left(row):>6}" for row in rows], right=True, gives_way=2),
-        Column(head="LIKELY", texts=[_likely(row) for row in rows]),
+        Column(head="LIKELY", texts=[_likely(parts) for _, parts in waiting]),
     ]
 
 
-def _likely(row: Row) -> str:
-    return shortened(likely(row), _LIKELY_MOST)
+def _likely(parts: list[Row]) -> str:
+    return shortened(likely_on_all(parts), _LIKELY_MOST)
 
 
 def _left(row: Row) -> str:
@@ -68,7 +76,7 @@ def _left(row: Row) -> str:
 def _short(row: Row, parts: list[Row], look: Look, *, several: bool) -> list[Line]:
     """Return a waiter in one line, or in two where even that is too long."""
     card = f"{on_cards(parts)} " if several else ""
-    facts = f"{card}{row['priority']} {ask_of(row)}, {likely(row)}"
+    facts = f"{card}{row['priority']} {ask_of(row)}, {likely_on_all(parts)}"
     mark = f"{row['position']} "
     name = plain(row["name"])
     if look.slim:
