@@ -255,6 +255,9 @@ class CardMachine(RuleBasedStateMachine):
         if isinstance(before, Draining | Keeping) and attempt < before.held.attempt:
             order = before.order if isinstance(before, Draining) else Order.CONTINUE
             assert (order, before.held.attempt) in orders(said)
+        lease = self.card.lease(name)
+        if isinstance(before, Detached) and isinstance(lease, Running | Starting):
+            assert lease.held.granted == self.card.now, "Q4: a re-attach begins a fresh turn"
 
     @precondition(lambda self: self.holders())
     @rule(data=st.data(), guess=st.sampled_from(["guessed", ""]))

@@ -17,6 +17,7 @@ from berth.actors.card.messages import (
     HolderAnswered,
     HolderStarted,
     HolderWord,
+    NameFreed,
     ReleaseLease,
     SeekLease,
     StopLease,
@@ -46,7 +47,7 @@ from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, RequestId, lease_of
 from berth.lease import Order
 from tests.cores.describing import card_status
-from tests.cores.playing_node import GPU0, GPU1, PlayedNode
+from tests.cores.playing_node import GPU0, GPU1, PlayedNode, connection_of
 
 CLIENTS = st.sampled_from(["ann", "bob", "eve"])
 NAMES = st.sampled_from(["chat", "images"])
@@ -67,6 +68,7 @@ class NodeMachine(RuleBasedStateMachine):
         self.calls: list[tuple[CallId, LeaseId | None]] = []
         self.asked: list[tuple[CallId, str]] = []
         self.granted: set[RequestId] = set()
+        self.behind: set[RequestId] = set()
 
     # --- clients ----------------------------------------------------------------------------
 
@@ -79,7 +81,9 @@ class NodeMachine(RuleBasedStateMachine):
         numbered=st.booleans(),
     )
     def ask(self, client: str, name: str, **terms: Any) -> None:
+        closing, before = self.node.node.closing, set(self.node.node.requests)
         self.node.asks(client, name, **terms)
+        assert not closing or set(self.node.node.requests) <= before, "taken while it stops"
 
     @rule(client=CLIENTS, name=NAMES, key=KEYS, cards=CARDS, lease=st.sampled_from([None, "L1"]))
     def attach(self, client: str, name: str, lease: str | None, **terms: Any) -> None:
@@ -104,7 +108,13 @@ class NodeMachine(RuleBasedStateMachine):
     @rule(client=CLIENTS, data=st.data())
     def withdraw(self, client: str, data: st.DataObject) -> None:
         request = data.draw(st.sampled_from([*self.node.node.requests, NEVER_GRANTED]))
-        self.node.calls(client, Withdraw(request=request))
+        party = self.node.node.requests.get(request)
+        message_id = self.node.calls(client, Withdraw(request=request))
+        mine = party is not None and party.connection == connection_of(client)
+        assert self.node.code(message_id) == (
+            None if mine else Code.NOT_FOUND if party is None else Code.NOT_YOURS
+        )
+        assert (request in self.node.node.requests) == (party is not None and not mine)
 
     @rule(client=CLIENTS)
     def look(self, client: str) -> None:
@@ -114,7 +124,27 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(client=CLIENTS)
     def leave(self, client: str) -> None:
+        """S5: a waiter that is gone is withdrawn; a holder that is gone stays."""
+        held = set(self.node.node.leases)
         self.node.leaves(client)
+        parties = [*self.node.node.requests.values(), *self.node.node.leases.values()]
+        assert all(party.connection != connection_of(client) for party in parties)
+        assert set(self.node.node.leases) == held
+
+    @rule(client=CLIENTS, name=NAMES, good=st.booleans())
+    def attach_and_leave(self, client: str, name: str, good: bool) -> None:
+        """S6: its card takes a holder in also when its line broke; the next attach finds it."""
+        self.node.attaches(client, name, cards=("gpu0",), key=f"own-{client}")
+        call = self.node.last_call
+        asked = [one for one in self.node.heard(AttachHolder) if one.call == call]
+        self.node.leaves(client)
+        if asked and good:
+            lease = asked[0].lease or lease_of(asked[0].request)
+            self.node.is_done(call, lease)
+            assert lease in self.node.node.leases
+            self.node.attaches(client, name, cards=("gpu0",), key=f"own-{client}")
+            again = [one for one in self.node.heard(AttachHolder) if one.call != call][-1]
+            assert again.lease == lease, "a known holder is given a second lease"
 
     # --- cards ------------------------------------------------------------------------------
 
@@ -124,7 +154,11 @@ class NodeMachine(RuleBasedStateMachine):
         """A card grants a request, known or withdrawn meanwhile; once, as a card does."""
         request = data.draw(st.sampled_from(sorted(set(self.sought) - self.granted)))
         self.granted.add(request)
-        self.node.grants(request, data.draw(st.sampled_from([GPU0, GPU1])))
+        waits = request in self.node.node.requests
+        card = data.draw(st.sampled_from([GPU0, GPU1]))
+        lease = self.node.grants(request, card)
+        given_back = [one.lease for one in self.node.heard(ReleaseLease, card.name) if one.unseen]
+        assert (lease in given_back) == (not waits), "S6: nobody holds what nobody has seen"
 
     @precondition(lambda self: self.sought)
     @rule(data=st.data())
@@ -141,7 +175,13 @@ class NodeMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.sought)
     @rule(data=st.data(), order=st.sampled_from(list(Order)))
     def order(self, data: st.DataObject, order: Order) -> None:
-        self.node.orders(lease_of(data.draw(st.sampled_from(self.sought))), order)
+        lease = lease_of(data.draw(st.sampled_from(self.sought)))
+        party = self.node.node.leases.get(lease)
+        before = len(self.node.said)
+        self.node.orders(lease, order)
+        told = [one.connection for one in self.node.said[before:] if isinstance(one, Push)]
+        here = party is not None and party.connection is not None
+        assert bool(told) == here
 
     @precondition(lambda self: self.sought)
     @rule(data=st.data())
@@ -168,7 +208,16 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(card=st.sampled_from(["gpu0", "gpu1"]))
     def restart_card(self, card: str) -> None:
-        self.node.hear(CardRestarted(card=CardName(card)))
+        """3.7: a card that is started again is asked again for everybody who waits for it."""
+        node = self.node.node
+        waiting = {r for r, party in node.requests.items() if card in party.sought}
+        said = self.node.hear(CardRestarted(card=CardName(card)))
+        again = {
+            effect.message.request
+            for effect in said
+            if isinstance(effect, ForCard) and isinstance(effect.message, SeekLease)
+        }
+        assert again == waiting
 
     @rule(seconds=st.sampled_from([0.5, 1.0, 4.5, 12.0]))
     def pass_time(self, seconds: float) -> None:
@@ -234,6 +283,17 @@ class NodeMachine(RuleBasedStateMachine):
         node = self.node.node
         for party in node.requests.values():
             assert not party.behind or party.behind in {*node.requests, *node.leases}
+
+    @invariant()
+    def who_need_not_wait_for_a_name_any_more_is_told_to_its_card(self) -> None:
+        """R10: the card holds it back until it hears that the name is free."""
+        requests = self.node.node.requests
+        freed = {r for r, party in requests.items() if r in self.behind and not party.behind}
+        told = {
+            one.request for card in ("gpu0", "gpu1") for one in self.node.heard(NameFreed, card)
+        }
+        assert freed <= told
+        self.behind |= {r for r, party in requests.items() if party.behind}
 
     @invariant()
     def calls_and_gatherings_never_outlive_their_deadline(self) -> None:

@@ -4,6 +4,7 @@
     chat runs 14000                   an engine asks, is granted, starts, loads, answers
     images asks 16000 priority=batch
     - images waits: chat …            what the card said (written by the player)
+    status                            what each lease is now
     after 5                           five seconds pass, with their ticks and readings
 
 Lines that start with `- ` are the expected words; `pytest --retell` writes them anew, and the diff
@@ -39,6 +40,7 @@ from berth.actors.node.inbox import (
 )
 from berth.actors.trees.messages import EndTree, ForgetTree, KillTree, WakeHolder, WatchTree
 from berth.ids import RequestId, lease_of
+from berth.lease import state_word
 from berth.readings import Unknown
 from berth.units import MiB, Seconds, show_duration
 from tests.cores.playing import Played
@@ -78,6 +80,8 @@ class _Player:
         if first == "card":
             self._set_up(rest)
             return []
+        if first == "status":
+            return [f"{lease.name} is {state_word(lease)}" for lease in self.card.card.leases]
         said_before = len(self.card.said)
         if first == "restart":
             self.fast = False  # so a new probe begins
@@ -185,7 +189,7 @@ _WORLD: dict[str, Callable[[Played, list[str]], object]] = {
     "after": lambda card, words: card.later(float(words[0])),
     "blind": lambda card, words: card.later(float(words[0]), reading=False),
     "read": lambda card, _: card.read(),
-    "restart": lambda card, _: card.restart(),
+    "restart": lambda card, words: card.restart(suspect="damaged" in words),
     "close": lambda card, _: card.hear(CloseCard()),
     "suspend": lambda card, _: card.hear(Resumed(slept=Seconds(600.0))),
     "journal": lambda card, words: card.hear(JournalState(writable=words == ["writable"])),
