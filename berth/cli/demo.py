@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
@@ -13,7 +14,6 @@ from berth.errors import Exit
 
 if TYPE_CHECKING:
     from berth.demo.show import Audience, Show
-    from berth.demo.tally import Summary
 
 _SECONDS: Final = "30"
 _LONGEST: Final = 3600.0
@@ -49,27 +49,36 @@ def demo(
     length = duration(seconds or os.environ.get("BERTH_DEMO_SECONDS") or _SECONDS)
     if not 1.0 <= length <= _LONGEST:
         raise usage_error("--seconds: between a second and an hour")
-    from berth.demo.lines import Lines, Nobody
     from berth.demo.show import Choice, Show
+    from berth.demo.summary import summary_lines
 
     choice = Choice(seconds=length, seed=seed, without=without)
-    audience = Nobody() if format_ is Format.JSON else Lines()
+    audience = _audience(format_)
     with _Ending() as ending:
         show = Show(choice, audience)
         ending.ends(show)
-        summary = show.play()
+        try:
+            summary = show.play()
+        finally:
+            audience.close()
         if format_ is Format.JSON:
             print(json.dumps(summary.as_json()))
         else:
-            _tell_end(audience, summary)
+            print("\n" + "\n".join(summary_lines(summary)))
     return ending.status
 
 
-def _tell_end(audience: "Audience", summary: "Summary") -> None:
-    from berth.demo.summary import summary_lines
+def _audience(format_: Format) -> "Audience":
+    """Return who watches: a board where there is a screen, else lines; nobody for a script."""
+    from berth.demo.lines import Lines, Nobody
 
-    audience.close()
-    print("\n" + "\n".join(summary_lines(summary)))
+    if format_ is Format.JSON:
+        return Nobody()
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        return Lines()
+    from berth.demo.screen import Screen
+
+    return Screen()
 
 
 class _Ending:

@@ -21,7 +21,7 @@ CARDS_TOML: Final = (
 
 BERTH: Final = (sys.executable, "-m", "berth")
 TOKEN_S: Final = 0.03
-LOAD_S: Final = 0.4
+LOAD_S: Final = 0.3
 TRAIN_TURN_S: Final = 4.0
 GRACE_S: Final = 2.0
 
@@ -78,10 +78,9 @@ def image_command(*, leased: bool) -> list[str]:
     return [sys.executable, "-m", "berth.demo.images", *([] if leased else ["--without"])]
 
 
-def stowaway_command(role: Role) -> list[str]:
+def stowaway_command() -> list[str]:
     """Return what plays a program that leases nothing."""
-    sleeper = [sys.executable, "-c", "import signal; signal.pause()"]
-    return _also_on(role.cards[0], role.mib, sleeper)
+    return [sys.executable, "-m", "berth.demo.browser"]
 
 
 def _also_on(card: int, mib: int, command: Sequence[str]) -> list[str]:

@@ -50,12 +50,13 @@ PEOPLE: Final = (
 )
 
 _GUESTS: Final = (
-    (4.0, Act.IMAGES, 3),
-    (6.0, Act.HOLD, 1),
+    (3.0, Act.IMAGES, 3),
+    (5.0, Act.HOLD, 1),
     (12.0, Act.GIANT, 2),
     (17.0, Act.IMAGES, 3),
     (20.0, Act.HOLD, 1),
-    (24.0, Act.IMAGES, 2),
+    (23.0, Act.IMAGES, 2),
+    (26.0, Act.HOLD, 1),
 )
 """When in a cycle, who, how many jobs or replies."""
 
@@ -80,4 +81,4 @@ def chats_of(person: Person, seed: int) -> Iterator[tuple[float, int]]:
     """Return without end how long a person thinks (seconds), and how long the reply is (tokens)."""
     chance = random.Random(f"{seed} {person.engine} {person.number}")  # noqa: S311 -- the same
     while True:
-        yield round(chance.uniform(0.1, 0.6), 2), chance.randint(12, 36)
+        yield round(chance.uniform(0.3, 1.0), 2), chance.randint(12, 30)

@@ -23,6 +23,8 @@ class Sampler(threading.Thread):
         self._ended = threading.Event()
         self._overfull = [False] * CARDS
         self.samples = 0
+        self.claims: list[dict[int, int]] = [{} for _ in range(CARDS)]
+        """Who claimed how much on each card when last looked at: MiB by pid."""
         self.times_overfull = [0] * CARDS
         self.most_mib = [0] * CARDS
 
@@ -42,6 +44,7 @@ class Sampler(threading.Thread):
                 # another come. What stands in a second look too was there at one time.
                 claims = _both(claims, _claims(folder))
                 overfull = sum(claims.values()) > ROOM_MIB
+            self.claims[card] = claims
             self.most_mib[card] = max(self.most_mib[card], sum(claims.values()))
             self.times_overfull[card] += overfull and not self._overfull[card]
             self._overfull[card] = overfull

@@ -63,7 +63,7 @@ class Show:
         self._over = threading.Event()
         self._interrupted = False
         self._begun = time.monotonic()
-        self._sampler = Sampler(self.stage.folder)
+        self.sampler = Sampler(self.stage.folder)
         self._follower = Follower(self.stage.socket, self._hear)
         self._engines = {
             role.name: ChatEngine(self.stage, role, self._over, self._on_failed) for role in CHATS
@@ -91,27 +91,34 @@ class Show:
         with ExitStack() as ending:
             ending.callback(self.stage.close)
             ending.callback(self._follower.stop)
-            ending.callback(self._sampler.stop)
+            ending.callback(self.sampler.stop)
             ending.callback(self._over.set)
             ending.callback(self.tally.freeze)
             self._set_up()
             seconds = self._run()
+        return self._summary(seconds)
+
+    def counted(self) -> Summary:
+        """Return what was measured until now."""
+        return self._summary(self.at)
+
+    def _summary(self, seconds: float) -> Summary:
         return self.tally.summary(
             seconds=seconds,
             seed=self.choice.seed,
             without=self.choice.without,
             interrupted=self._interrupted,
-            overfull=self._sampler.times_overfull,
+            overfull=self.sampler.times_overfull,
         )
 
     def _set_up(self) -> None:
         if self.stage.with_berth:
             self.stage.start_berthd(self._over.is_set)
             self._follower.start()
-        self._sampler.start()
+        self.sampler.start()
         self._begun = time.monotonic()
         self._tell(_opening(self.choice))
-        self.stage.start(BROWSER.name, stowaway_command(BROWSER))
+        self.stage.start(BROWSER.name, stowaway_command())
         for keeper in (*self._engines.values(), self._train):
             keeper.start()
 
@@ -192,5 +199,5 @@ class Show:
 def _opening(choice: Choice) -> str:
     """Return what is about to be seen."""
     room = show_gib(MiB(ROOM_MIB))
-    begin = f"{CARDS} simulated cards with {room} GiB each, seed {choice.seed}; "
+    begin = f"{CARDS} simulated cards of {room} GiB, seed {choice.seed}; "
     return begin + ("no Berth: who is wanted starts" if choice.without else "a berthd of its own")

@@ -32,6 +32,7 @@ class Stage:
         others = {name: value for name, value in os.environ.items() if name[:6] != "BERTH_"}
         self._environment = {**others, **own}
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._names: dict[int, str] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -59,7 +60,13 @@ class Stage:
                     start_new_session=True,
                 )
             self._processes.append(process)
+            self._names[process.pid] = name
         return process
+
+    def name_of(self, pid: int) -> str:
+        """Return under which name a process was started, `?` when it was not."""
+        with self._lock:
+            return self._names.get(pid, "?")
 
     def ran_out_of_memory(self, name: str) -> bool:
         """Tell whether what was started last under that name complained of it."""
