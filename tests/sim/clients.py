@@ -315,9 +315,10 @@ class Client:
         self.engine = machine.spawn(self.name, self.wrapper, mark=self.name)
         self.engine.granted = self.granted
         self.world.later(0.0, lambda: self.hear(ChildRuns()))
-        half = self.behaviour.load_s / 2
-        self.world.later(half, lambda: self._load(self.behaviour.mib // 2))
-        self.world.later(self.behaviour.load_s, lambda: self._load(self.behaviour.mib))
+        half, lazy_s = self.behaviour.load_s / 2, self.behaviour.lazy_s
+        first = self.behaviour.idle_mib if lazy_s else self.behaviour.mib // 2
+        self.world.later(half, lambda: self._load(first))
+        self.world.later(self.behaviour.load_s + lazy_s, lambda: self._load(self.behaviour.mib))
         ends = self.behaviour.load_s + self.behaviour.life_s
         self.world.later(ends, self._finish)
         self.world.later(ends + 60.0, self.fork_dies)

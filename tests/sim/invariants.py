@@ -14,7 +14,12 @@ from tests.sim.world import Actor, World
 
 def look(world: World) -> None:
     """Look at the world once; collisions and cut replies are noticed where they happen."""
+    names: dict[str, str] = {}
     for client in world.clients:
+        if client.terms.exclusive and client.granted and client.engine and client.engine.alive:
+            other = names.setdefault(client.terms.name, client.name)
+            if other != client.name:
+                world.fail(f"{other} and {client.name} both run as {client.terms.name}")
         if client.starts > 1:
             world.fail(f"{client.name} was started {client.starts} times")
         if client.lease is not None:

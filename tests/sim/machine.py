@@ -161,7 +161,8 @@ class Behaviour:
     """How an engine behaves. Times are seconds; `boundary` False is a job.
 
     `whole`: it asks for the whole card, though it uses `mib`. `rowless`: what it leaves lingering
-    shows with no process.
+    shows with no process. `lazy_s`: it holds `idle_mib` once it is up, and takes the rest so long
+    after, with its first job.
     """
 
     mib: int
@@ -177,12 +178,18 @@ class Behaviour:
     crashes_loading: bool = False
     whole: bool = False
     rowless: bool = False
+    lazy_s: float = 0.0
+    idle_mib: int = 0
 
 
 def some_behaviour(rng: random.Random, largest: int) -> Behaviour:
     """Return an engine as users have them; one in a few misbehaves."""
+    mib = rng.randrange(largest // 10, largest * 9 // 10)
+    lazy = random.Random(mib).random() < 0.1
     return Behaviour(
-        mib=rng.randrange(largest // 10, largest * 9 // 10),
+        mib=mib,
+        lazy_s=15.0 if lazy else 0.0,
+        idle_mib=mib // 20,
         boundary=rng.random() < 0.7,
         load_s=rng.choice([0.1, 2.0, 20.0]),
         reply_s=rng.choice([0.5, 3.0, 15.0]),

@@ -49,6 +49,7 @@ class Scenario:
     def __init__(self, seed: int, mix: Mix = ANY_NODE) -> None:
         self.rng = random.Random(seed)
         self.mix = mix
+        self.names = random.Random(f"{seed} names")
         cards = [
             SimCard(
                 identity=CardIdentity(
@@ -148,9 +149,11 @@ class Scenario:
         name = f"e{self.numbers}"
         cards = self._some_cards()
         behaviour = some_behaviour(rng, min(card.total for card in cards))
+        exclusive = self.names.random() < 0.2
         terms = Terms(
-            name=name,
+            name=self.names.choice(["chat", "images"]) if exclusive else name,
             key=Key(f"key-{name}"),
+            exclusive=exclusive,
             priority=rng.choice(
                 [Priority.BACKGROUND, Priority.BATCH, Priority.INTERACTIVE, Priority.FOREGROUND]
             ),

@@ -95,6 +95,7 @@ from berth.probes.messages import (
     WorkerSaw,
 )
 from berth.units import Instant, MiB, Seconds
+from berth.wire import EventMessage
 from tests.cores.judge import Judge
 from tests.sim.clients import Client, Line
 from tests.sim.machine import Behaviour, Machine, Process
@@ -154,6 +155,7 @@ class World:
         self.lines: dict[Connection, tuple[Line, Client]] = {}
         self.watch_step: Callable[[World], None] = lambda _: None
         self.watch_decision: Callable[[World, Actor, Any, tuple[Any, ...]], None] = lambda *_: None
+        self.watch_event: Callable[[EventMessage], None] = lambda _: None
         self.judges: dict[CardName, Judge] = {}
         self.contested: set[str] = set()
         self.slept = 0.0
@@ -371,6 +373,7 @@ class World:
 
     def _published(self, effect: Publish) -> None:
         event = effect.event
+        self.watch_event(event)
         if event.kind in {"lease.contested", "lease.stuck"} or event.kind.startswith("alert."):
             self.note(f"[{event.kind}] {event.name}: {event.why}")
         if event.kind == "lease.contested" and event.card is not None:
@@ -545,6 +548,8 @@ class World:
             if process is None:
                 continue
             client = self._client_of(process)
+            if client is None:
+                self.fail(f"berthd sends {effect.signal} to {process.name}, which has no lease")
             if effect.signal == "SIGCONT":
                 if client is not None:
                     client.resume()
@@ -568,6 +573,8 @@ class World:
         for process in tuple(self.machine.processes.values()):
             marked = process.mark and process.mark == self._mark(effect.watch.key)
             if process.identity in effect.members or marked:
+                if self._client_of(process) is None:
+                    self.fail(f"berthd kills {process.name}, which has no lease")
                 self.end_process(process)
 
     def _mark(self, key: str) -> str:
