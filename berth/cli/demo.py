@@ -50,7 +50,6 @@ def demo(
     if not 1.0 <= length <= _LONGEST:
         raise usage_error("--seconds: between a second and an hour")
     from berth.demo.show import Choice, Show
-    from berth.demo.summary import summary_lines
 
     choice = Choice(seconds=length, seed=seed, without=without)
     audience = _audience(format_)
@@ -58,14 +57,25 @@ def demo(
         show = Show(choice, audience)
         ending.ends(show)
         try:
-            summary = show.play()
-        finally:
-            audience.close()
-        if format_ is Format.JSON:
-            print(json.dumps(summary.as_json()))
-        else:
-            print("\n" + "\n".join(summary_lines(summary)))
+            _play(show, audience, format_)
+        except BrokenPipeError as error:
+            # One without a number: click would take it for its own, and end with 1.
+            raise BrokenPipeError from error
     return ending.status
+
+
+def _play(show: "Show", audience: "Audience", format_: Format) -> None:
+    """Play it, and write what was measured."""
+    from berth.demo.summary import summary_lines
+
+    try:
+        summary = show.play()
+    finally:
+        audience.close()
+    if format_ is Format.JSON:
+        print(json.dumps(summary.as_json()), flush=True)
+    else:
+        print("\n" + "\n".join(summary_lines(summary)), flush=True)
 
 
 def _audience(format_: Format) -> "Audience":

@@ -180,8 +180,7 @@ class Show:
         self._audience.event(self.at, event, hand_off)
 
     def _report(self, name: str, outcome: Outcome) -> None:
-        self.tally.count(outcome)
-        if outcome is Outcome.CUT:
+        if self.tally.count(outcome) and outcome is Outcome.CUT:
             self._tell(f"a request to {name} was CUT")
 
     def _on_failed(self, role: Role) -> None:

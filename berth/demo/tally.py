@@ -68,11 +68,12 @@ class Tally:
         self._died = [0] * cards
         self._hand_offs = HandOffs()
 
-    def count(self, outcome: Outcome) -> None:
-        """Count a request that has come to its end."""
+    def count(self, outcome: Outcome) -> bool:
+        """Count a request that has come to its end; return whether it still counts."""
         with self._lock:
             if not self._frozen:
                 self._requests[outcome] += 1
+            return not self._frozen
 
     def count_out_of_memory(self, card: int) -> None:
         """Count an engine that found its card overfull when it had loaded."""

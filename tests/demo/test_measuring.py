@@ -119,10 +119,10 @@ def test_figures_of_nothing_are_none_and_of_one_are_it() -> None:
 def test_what_ends_after_the_end_does_not_count() -> None:
     """The end of the demo kills everything, and would else count as cuts."""
     tally = Tally(cards=2)
-    tally.count(Outcome.WHOLE)
-    tally.count(Outcome.CUT)
+    assert tally.count(Outcome.WHOLE)
+    assert tally.count(Outcome.CUT)
     tally.freeze()
-    tally.count(Outcome.CUT)
+    assert not tally.count(Outcome.CUT)
     tally.count_out_of_memory(0)
     tally.hear(event("contested", 1.0))
     summary = summed(tally)

@@ -1,13 +1,18 @@
 """`berth demo` as people and scripts run it: real processes, and nothing left of them."""
 
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +30,7 @@ class Demo:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environment = {**os.environ, "TMPDIR": str(folder)}
+        self.environment = {**os.environ, "TMPDIR": str(folder), "TERM": "xterm"}
 
     def start(self, *flags: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -97,6 +102,32 @@ def test_signal_ends_all_of_it(demo: Demo, number: signal.Signals, status: int) 
     assert time.monotonic() - signalled < 5.0  # 2 s on a machine with nothing else to do
     assert (process.returncode, err) == (status, "")
     assert "ended by you" in out
+    assert "CUT" not in out  # what the end itself cuts is not Berth's doing
+    assert demo.left_over() == []
+
+
+def test_terminal_shows_a_board_and_is_left_as_it_was(demo: Demo) -> None:
+    """A board that leaves the cursor hidden, or the terminal raw, spoils the shell."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvpe(BERTH[0], [*BERTH, "demo", "--seconds", "50"], demo.environment)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(terminal)
+    shown = b""
+    give_up = time.monotonic() + ENDS_WITHIN
+    while b"chat " not in shown and time.monotonic() < give_up:
+        shown += os.read(terminal, 65536)
+    for part in (b"simulated node, 2 cards", b"gpu1 24 GiB", b"ctrl-c ends it"):
+        assert part in shown, shown
+    os.write(terminal, b"\x03")
+    with suppress(OSError):  # how a terminal says that its last program is gone
+        while part := os.read(terminal, 65536):
+            shown += part
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
+    assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
+    assert b"ended by you" in shown.rpartition(b"\x1b[?25h")[2]
+    assert termios.tcgetattr(terminal) == before
+    os.close(terminal)
     assert demo.left_over() == []
 
 
