@@ -85,6 +85,27 @@ class NodeMachine(RuleBasedStateMachine):
         self.node.asks(client, name, **terms)
         assert not closing or set(self.node.node.requests) <= before, "taken while it stops"
 
+    @rule(client=CLIENTS, how=st.sampled_from(["refused", "gone", "granted and ended"]))
+    def namesakes(self, client: str, how: str) -> None:
+        """R10: two of one name; the second goes on once the first has ended, however it does."""
+        if self.node.node.closing:
+            return
+        self.node.numbers += 1
+        name, other = f"only-{self.node.numbers}", f"other-{self.node.numbers}"
+        terms: dict[str, Any] = {"cards": ("gpu0",), "exclusive": True}
+        first = self.node.asks(client, name, key=f"{name}-1", **terms)
+        second = self.node.asks(other, name, key=f"{name}-2", **terms)
+        assert self.node.node.requests[second].behind == first
+        self.granted.add(first)
+        if how == "refused":
+            self.node.refuses(first)
+        elif how == "gone":
+            self.leave(client)
+        else:
+            self.node.grants(first)
+            self.node.ends(lease_of(first))
+        assert second in [one.request for one in self.node.heard(NameFreed)]
+
     @rule(client=CLIENTS, name=NAMES, key=KEYS, cards=CARDS, lease=st.sampled_from([None, "L1"]))
     def attach(self, client: str, name: str, lease: str | None, **terms: Any) -> None:
         self.node.attaches(client, name, lease=lease, **terms)
@@ -226,7 +247,10 @@ class NodeMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.node.node.last_number > 5)
     @rule()
     def close(self) -> None:
+        """Who comes after it is refused, but for one who asks again by its key."""
         self.node.hear(CloseNode())
+        self.ask("late", "chat", key="late", cards=("gpu0",), exclusive=False, numbered=False)
+        assert not any(party.key == "late" for party in self.node.node.requests.values())
 
     # --- what holds -------------------------------------------------------------------------
 
