@@ -55,3 +55,8 @@ class BerthError(Exception):
 
 class BerthBug(AssertionError):  # noqa: N818 -- it is no error to handle: the actor dies of it
     """Berth broke a rule of its own."""
+
+
+def refusal_status(code: str) -> Exit:
+    """Return the status after berthd refused with that code: 64 where what was asked is wrong."""
+    return Exit.USAGE if code == Code.BAD_REQUEST else Exit.REFUSED

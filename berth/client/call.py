@@ -13,7 +13,7 @@ import msgspec
 import zmq
 
 from berth.client.refusals import NoBerth
-from berth.errors import BerthError, Code, Exit
+from berth.errors import BerthError, Code, Exit, refusal_status
 from berth.paths import check_socket_dir
 from berth.wire import MAX_FRAME, PROTOCOL
 
@@ -136,9 +136,9 @@ def _data(answer: dict[str, Any]) -> dict[str, Any]:
     other = _SPEAKS.search(message)
     if other is not None:
         raise _other_protocol(int(other[1]))
-    raise BerthError(
-        _code(error["code"]), message, hint=error.get("hint", ""), exit_status=Exit.REFUSED
-    )
+    code = _code(error["code"])
+    status = refusal_status(code)
+    raise BerthError(code, message, hint=error.get("hint", ""), exit_status=status)
 
 
 def _other_protocol(theirs: int) -> BerthError:

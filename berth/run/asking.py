@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.errors import Exit
+from berth.errors import Exit, refusal_status
 from berth.run.drain import Steps
 from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
 from berth.run.state import TELL_AGAIN_EVERY, Asking, Leaving, Leftovers, Over, Running, RunOptions
@@ -81,7 +81,7 @@ def _tell_ask(steps: Steps, event: Queued) -> None:
     """Before the first reason: what is asked for, and for how long it waits."""
     options = steps.run.options
     if options.asks:
-        of = f" of {event.card}" if event.card else ""
+        of = f" of {event.cards}" if event.cards else ""
         how = f"({options.priority}, waits up to {show_duration(options.wait)})"
         steps.say("asks", f"{plain(options.name)} asks {options.asks}{of} {how}")
 
@@ -137,7 +137,7 @@ def on_refused(steps: Steps, event: Refused) -> None:
             if event.hint:
                 steps.say("hint", f"  {plain(event.hint)}", refusal=True)
             steps.do(DropChild())
-            steps.leave(Exit.NOT_IN_TIME if event.waited_out else Exit.REFUSED)
+            steps.leave(Exit.NOT_IN_TIME if event.waited_out else refusal_status(event.code))
         case Leaving(status=status):
             steps.leave(status)
         case Running() | Leftovers() | Over():

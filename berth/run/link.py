@@ -84,7 +84,7 @@ class Link:
                 request=data.get("request", ""),
                 why=data.get("why", ""),
                 position=data.get("position", 0),
-                card=data.get("card", ""),
+                cards=",".join(data.get("cards") or ()),
                 reason=",".join(f"{b['who']} {b['how']}" for b in data.get("blockers") or ()),
                 waiting=data.get("waiting", 1),
                 eta=data.get("eta_s"),

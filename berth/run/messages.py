@@ -23,13 +23,13 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     """berthd: the request waits, for this reason.
 
     `reason` is the same as long as the same are in the way in the same way, whatever their figures.
-    It is number `position` of `waiting`.
+    It is number `position` of `waiting`. `cards` are those asked for, in the order named.
     """
 
     request: str
     why: str
     position: int
-    card: str = ""
+    cards: str = ""
     reason: str = ""
     waiting: int = 1
     eta: Seconds | None = None

@@ -132,7 +132,7 @@ def _terms(
         "name": flags.as_ or os.path.basename(command[0]) or "command",  # noqa: PTH119 -- a word
         "key": key,
         "needs_mib": _needs(flags.needs_mib) if flags.needs_mib else engine.needs_mib,
-        "cards": _cards(flags.gpu or engine.gpu),
+        "cards": _cards(engine.gpu if flags.gpu is None else flags.gpu),
         "priority": _priority(flags.priority) or engine.priority,
         "wait_s": _span("--wait", flags.wait, engine.wait, 120.0),
         "min_turn_s": _span("--min-turn", flags.min_turn, engine.min_turn, 0.0),
@@ -177,8 +177,12 @@ def _cards(text: str | list[str] | None) -> list[str] | None:
     """Return the cards that a run names, None for the node's choice."""
     if text is None:
         return None
-    words = text.split(",") if isinstance(text, str) else text
-    return [word.strip() for word in words]
+    words = [w.strip() for w in (text.split(",") if isinstance(text, str) else text)]
+    if not all(words):
+        raise _usage(f"--gpu: {text!r} leaves a card unnamed; write gpu1, or gpu0,gpu1")
+    if len(words) > 1 and "any" in words:
+        raise _usage("--gpu: any stands alone; name cards, or leave the choice to berthd")
+    return words
 
 
 def _usage(message: str, hint: str = "") -> BerthError:

@@ -113,7 +113,7 @@ class PlayedRun:
     def queued(
         self, why: str = "images is pinned", request: str = "r1", reason: str = "images pinned"
     ) -> list[RunEffect]:
-        return self.hear(Queued(request=request, why=why, position=1, card="gpu0", reason=reason))
+        return self.hear(Queued(request=request, why=why, position=1, cards="gpu0", reason=reason))
 
     def granted(self, *cards: Card) -> list[RunEffect]:
         return self.hear(LeaseGiven(lease="L1", name="chat", cards=cards or (GPU0,)))

@@ -27,6 +27,7 @@ from berth.errors import Code
 from berth.ids import Attempt, Key, LeaseId, ProcessId, RequestId
 from berth.lease import Priority, Terms
 from berth.probes.procfs import identify, is_or_descends
+from berth.standing import count
 from berth.units import MiB, Seconds, show_line
 from berth.wire import (
     ONE_LINE,
@@ -194,7 +195,8 @@ def _wanted(op: LeaseTerms) -> Wanted:
     sizes = () if needs is None else tuple(needs) if isinstance(needs, list) else (needs,)
     cards = _cards(op)
     if len(sizes) > 1 and len(sizes) != len(cards):
-        message = f"needs_mib has {len(sizes)} figures for {len(cards)} cards"
+        on = count(len(cards) or 1, "card")
+        message = f"needs_mib has {len(sizes)} figures for {on}; give one for each, or one for all"
         raise BadRequest(op.id, Code.BAD_REQUEST, message)
     return Wanted(
         terms=_terms(op),

@@ -141,7 +141,8 @@ def cards_for(desk: Desk, called: Called, wanted: Wanted) -> tuple[CardIdentity,
             desk.refuse(called, Code.NO_CARD, no_card(text), f"there is {known}")
             return ()
         if card in cards:
-            why = f"{text} is {card.name}, which is named already; name each card once"
+            again = f"{text} is {card.name}, which" if text != card.name else text
+            why = f"{again} is named twice; name each card once"
             desk.refuse(called, Code.BAD_REQUEST, why)
             return ()
         cards.append(card)
@@ -183,7 +184,10 @@ def _namesake(node: Node, party: Party) -> str:
 
 
 def on_stands(desk: Desk, event: RequestStands) -> None:
-    """A waiter's reason changed on one of its cards."""
+    """A waiter's reason changed on one of its cards.
+
+    Its client is told once all of them have spoken; and not that it fits on all: that is a grant.
+    """
     party = desk.node.requests.get(event.request)
     if party is None:
         return
@@ -194,7 +198,8 @@ def on_stands(desk: Desk, event: RequestStands) -> None:
     if not any(_names_a_time(stand) for stand in party.stands.values()):
         party = replace(party, shown=data)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, event.request, party))
-    if all(card in party.stands for card in party.cards):
+    heard_all = all(card in party.stands for card in party.cards)
+    if heard_all and not all(_waits_for_others(stand) for stand in party.stands.values()):
         desk.progress(party, data)
 
 
@@ -210,10 +215,10 @@ def standing(request: RequestId, party: Party, now: Instant) -> Mapping[str, obj
     if party.shown is not None:
         return party.shown
     data: dict[str, object] = {"request": request, "state": "queued", "name": party.name}
-    stands = [stand for stand in party.stands.values() if not _waits_for_others(stand)]
-    stands = stands or list(party.stands.values())
-    if not stands:
+    heard = [party.stands[card] for card in party.cards if card in party.stands]
+    if not heard:
         return data
+    stands = [stand for stand in heard if not _waits_for_others(stand)] or heard
     elapsed = since(party.stood, now)
     etas = [stand.eta for stand in stands]
     known = [eta for eta in etas if eta is not None]
@@ -221,6 +226,7 @@ def standing(request: RequestId, party: Party, now: Instant) -> Mapping[str, obj
     return {
         **data,
         "card": ",".join(stand.card for stand in stands),
+        "cards": list(party.cards),
         "position": max(stand.position for stand in stands),
         "waiting": max(stand.waiting for stand in stands),
         "why": "; ".join(dict.fromkeys(_why(stand, elapsed) for stand in stands)),
