@@ -83,7 +83,8 @@ def board_lines(scene: Scene, look: Look) -> list[Line]:
 def _header(scene: Scene, look: Look) -> Line:
     what = "simulated node, 2 cards" if scene.with_berth else "the same load without Berth"
     name = f"berth demo   {what}"
-    time = f"{clock(scene.at)} of {clock(scene.seconds)}   ctrl-c ends it"
+    time = f"{clock(scene.at)} of {clock(scene.seconds)}"
+    time += "   ctrl-c ends it" if look.wide else ""
     whole = apart(name, time, look)
     return line((whole[:10], Style.HEAD), whole[10:])
 

@@ -105,6 +105,7 @@ def test_board_fits_the_screen(width: int, height: int, ascii_only: bool) -> Non
     lines = painted(board_lines(scene(STATUS), look), look).splitlines()
     assert len(lines) <= height
     assert all(cells(text) <= width for text in lines)
+    assert "00:41 of 01:30" in lines[0]
     if ascii_only:
         assert "".join(lines).isascii()
 
