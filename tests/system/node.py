@@ -121,12 +121,13 @@ class Node:
         return self.log.read_text() if self.log.exists() else ""
 
     def answers(self) -> bool:
-        """Tell whether berthd answers and has read its cards."""
+        """Tell whether berthd answers and has looked at its cards."""
         assert self.daemon is not None
         assert self.daemon.poll() is None, f"berthd ended: {self.log_text()}"
         shown = self.try_status()
         return shown is not None and all(
-            c["reading_age_s"] is not None or c["state"] == "asleep" for c in shown["cards"]
+            c["reading_age_s"] is not None or c["why"] not in {None, "not read yet"}
+            for c in shown["cards"]
         )
 
     def kill(self) -> None:
