@@ -244,7 +244,7 @@ class NodeMachine(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.node.later(seconds)
 
-    @precondition(lambda self: self.node.node.last_number > 5)
+    @precondition(lambda self: self.node.node.last_number > 2)
     @rule()
     def close(self) -> None:
         """Who comes after it is refused, but for one who asks again by its key."""
@@ -341,7 +341,7 @@ class NodeMachine(RuleBasedStateMachine):
 
 
 NodeMachine.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=120,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

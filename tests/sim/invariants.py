@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from berth.actors.card.messages import Resumed
+from berth.actors.card.messages import HolderGone, Resumed
 from berth.actors.card.state import Card
 from berth.actors.journal.messages import Record
 from berth.actors.node.inbox import RequestGranted
-from berth.ids import lease_of
+from berth.actors.trees.core import ForCard
+from berth.ids import CardName, LeaseId, lease_of
 from berth.lease import Draining, Keeping, Releasing, Starting
 from tests.sim.clients import Client
 from tests.sim.world import Actor, World
@@ -32,6 +33,9 @@ def look_at_decision(world: World, actor: Actor, event: Any, effects: tuple[Any,
         for effect in effects:
             for grant in effect.grants if isinstance(effect, Record) else ():
                 _is_agreed_on(world, grant)
+    for effect in effects:
+        if isinstance(effect, ForCard) and isinstance(effect.message, HolderGone):
+            _nothing_of_it_lives(world, effect.card, effect.message.lease)
     if not isinstance(actor.state, Card):
         return
     judge = world.judges[actor.state.name]
@@ -53,6 +57,17 @@ def _is_agreed_on(world: World, grant: RequestGranted) -> None:
         card: Card = actor.state
         if card.offer(grant.request) is None:
             world.fail(f"{grant.request} is granted, and {identity.name} keeps nothing free for it")
+
+
+def _nothing_of_it_lives(world: World, card: CardName, lease: LeaseId) -> None:
+    """R5, B6: a holder is told to be gone once what it left behind was ended too."""
+    actor = world.actors.get(f"card {card}")
+    known = None if actor is None else actor.state.lease(lease)
+    if known is None:
+        return
+    for process in world.machine.processes.values():
+        if process.mark and process.mark == known.terms.name:
+            world.fail(f"{lease} counts as gone, and {process.name} lives on")
 
 
 def _everything_in_flight_starts_whole(world: World, card: Card) -> None:
