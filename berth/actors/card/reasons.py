@@ -65,6 +65,9 @@ class _Telling:
         self._outlooks: dict[tuple[int, Ask], Outlook] = {}
         self._words: dict[tuple[int, bool, bool], str] = {}
         self._etas: dict[tuple[int, Instant | None], Eta | None] = {}
+        self._news: dict[tuple[int, int], bool] = {}
+        self._of_room: dict[int, bool] = {}
+        self._card, self._waiting = turn.card.name, len(turn.card.queue)
 
     def figures(self, waiter: Waiter, plain: Reason) -> Reason:
         """Return a reason with its figures: the waiter's own where that is the same."""
@@ -97,15 +100,15 @@ class _Telling:
 
     def told(self, waiter: Waiter, place: int, blockers: Reason, look: Outlook | None) -> Waiter:
         """Return the waiter with its new reason; tell it, if more than the figures is new."""
-        lacked_room = waiter.lacked_room or any(b.how not in _NOT_ROOM for b in blockers)
+        lacked_room = waiter.lacked_room or self._is_of_room(blockers)
         after = replace(waiter, blockers=blockers, outlook=look, lacked_room=lacked_room)
-        if not _same(waiter.blockers, blockers):
+        if self._is_news(waiter.blockers, blockers):
             self._turn.then.append(
                 RequestStands(
                     request=waiter.request,
-                    card=self._turn.card.name,
+                    card=self._card,
                     position=place,
-                    waiting=len(self._turn.card.queue),
+                    waiting=self._waiting,
                     blockers=blockers,
                     why=self._sentence(place, blockers, look),
                     outlook=look,
@@ -113,6 +116,21 @@ class _Telling:
                 )
             )
         return after
+
+    def _is_of_room(self, blockers: Reason) -> bool:
+        """Tell whether there is no room for it, be it in the books or on the card."""
+        known = self._of_room.get(id(blockers))
+        if known is None:
+            known = any(blocker.how not in _NOT_ROOM for blocker in blockers)
+            self._of_room[id(blockers)] = known
+        return known
+
+    def _is_news(self, before: Reason | None, blockers: Reason) -> bool:
+        what = (id(before), id(blockers))
+        known = self._news.get(what)
+        if known is None:
+            known = self._news[what] = not _same(before, blockers)
+        return known
 
     def _sentence(self, place: int, blockers: Reason, look: Outlook | None) -> str:
         """Return the reason in words. But for the first, an ask changes them only if it fits."""

@@ -102,9 +102,9 @@ def send_heartbeats(desk: Desk, every: Seconds) -> None:
 
 
 def _forget_strangers(desk: Desk) -> None:
-    """Forget when those were told something who have nothing here any more."""
+    """Forget when those were told something who have nothing here any more, once they are many."""
     node = desk.node
-    if len(node.told) <= len(node.requests) + len(node.leases):
+    if len(node.told) <= (len(node.requests) + len(node.leases)) * 5 // 4:
         return
     here = {party.connection for party in (*node.requests.values(), *node.leases.values())}
     told = {connection: at for connection, at in node.told.items() if connection in here}
