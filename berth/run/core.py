@@ -56,6 +56,7 @@ from berth.run.messages import (
     Disconnected,
     DropChild,
     LeaseGiven,
+    LeaseGone,
     LeaseShown,
     NoChildren,
     Ordered,
@@ -127,6 +128,9 @@ def _take(steps: Steps, event: RunEvent) -> None:
             on_refused(steps, event)
         case Attached():
             _on_attached(steps, event)
+        case LeaseGone():
+            if isinstance(steps.run.phase, Running):
+                attach(steps)  # the command runs: berthd must count what it uses
         case ReleaseHeard():
             if isinstance(steps.run.phase, Leaving):
                 steps.leave(steps.run.phase.status)

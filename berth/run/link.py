@@ -15,6 +15,7 @@ from berth.run.messages import (
     Connected,
     Disconnected,
     LeaseGiven,
+    LeaseGone,
     LeaseShown,
     Ordered,
     Queued,
@@ -119,7 +120,9 @@ class Link:
 
 
 def _refused(op: str, error: dict[str, Any]) -> RunEvent | None:
-    """Return a refusal that matters: of the request, or of a release that nobody knows of."""
+    """Return a refusal that matters: of the request, of a start or release that nobody knows of."""
+    if op == "lease.started" and error.get("code") in {"not_found", "not_yours"}:
+        return LeaseGone()
     if op not in {"lease.request", "lease.release"}:
         return None
     return Refused(

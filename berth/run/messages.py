@@ -67,6 +67,10 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True):
     lease: str
 
 
+class LeaseGone(msgspec.Struct, frozen=True):
+    """berthd does not know the lease (any more) that this run was started under."""
+
+
 class ReleaseHeard(msgspec.Struct, frozen=True):
     """berthd: it knows that the lease was given back."""
 
@@ -154,6 +158,7 @@ RunEvent: TypeAlias = (
     | Refused
     | Attached
     | ReleaseHeard
+    | LeaseGone
     | LeaseShown
     | Ordered
     | ChildRuns

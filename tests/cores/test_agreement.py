@@ -90,13 +90,18 @@ def test_offer_that_one_card_does_not_answer_is_withdrawn_after_a_second() -> No
 
 
 def test_declined_offer_is_withdrawn_everywhere_and_made_again() -> None:
-    """M2: all or nothing; the next round has its own number."""
+    """M2: all or nothing; the next round has its own number, and comes a little later.
+
+    Made at once, an offer and a card that declines it could chase each other for ever.
+    """
     node, request = offered()
     node.accepts(request, "gpu0")
     node.hear(ShareDeclined(request=request, card=CardName("gpu1"), round=1))
     assert len(node.heard(WithdrawOffer, "gpu0")) == 1
     for card in BOTH:
         node.share(request, card, Stand.FITS)
+    assert [offer.round for offer in node.heard(OfferShare)] == [1]
+    node.later(0.5)
     assert [offer.round for offer in node.heard(OfferShare)] == [1, 2]
     node.accepts(request, "gpu0", round_=1)
     node.accepts(request, "gpu1", round_=1)

@@ -7,15 +7,26 @@ from hypothesis import strategies as st
 from berth.actors.card.messages import GrantLost, JournalState
 from berth.actors.journal.core import (
     EVENTS_KEPT_UNWRITTEN,
+    Batch,
     Dated,
     Journal,
     PublishEvent,
+    TellKept,
     Write,
     decide,
+    overlaid,
     timestamp,
 )
-from berth.actors.journal.inbox import JournalTick
-from berth.actors.journal.messages import ReadEvents, ReadKept, Record, SaveBaseline, SaveLease
+from berth.actors.journal.inbox import JournalTick, WriteFailed
+from berth.actors.journal.messages import (
+    DropLease,
+    Kept,
+    ReadEvents,
+    ReadKept,
+    Record,
+    SaveBaseline,
+    SaveLease,
+)
 from berth.actors.node.inbox import CallId
 from berth.ids import LeaseId
 from berth.units import Instant, MiB
@@ -96,9 +107,33 @@ def test_reads_go_straight_to_the_shell() -> None:
     """They come after all that was recorded before, and change nothing."""
     events = ReadEvents(call=CallId(number=1), after_seq=None, within=None, limit=10)
     kept = ReadKept(role="card gpu0", incarnation=2)
-    for asked in (events, kept):
+    for asked, effect in ((events, events), (kept, TellKept(asked=kept, unwritten=Batch()))):
         before = Journal(last_seq=5)
-        assert decide(before, Dated(event=asked, wall=WALL), Instant(1.0)) == (before, (asked,))
+        assert decide(before, Dated(event=asked, wall=WALL), Instant(1.0)) == (before, (effect,))
+
+
+def test_what_could_not_be_written_lies_over_what_is_on_the_disk() -> None:
+    """S6: an actor that starts while the disk is full takes up nothing that was over long ago."""
+    old, new = a_lease(1), a_lease(2)
+    unwritten = Batch(
+        latest={
+            ("GPU-0", "L1"): DropLease(card_key="GPU-0", lease=LeaseId("L1")),
+            ("GPU-0", "L2"): SaveLease(card_key="GPU-0", lease=new),
+            ("GPU-1", ""): SaveBaseline(card_key="GPU-1", baseline=MiB(7)),
+        }
+    )
+    kept = overlaid(Kept(leases={"GPU-0": (old,)}, last_seq=3), unwritten)
+    assert (kept.leases, kept.baselines, kept.last_seq) == ({"GPU-0": (new,)}, {"GPU-1": 7}, 3)
+
+
+def test_grant_that_was_lost_is_not_written_later() -> None:
+    """S6: nobody has seen it; the next start must not find it."""
+    record = Record(entries=(SaveLease(card_key="GPU-0", lease=a_lease(1)),), then=(granted(1),))
+    journal, _ = decide(Journal(), Dated(event=record, wall=WALL), Instant(1.0))
+    failed = WriteFailed(batch=1, why="full")
+    journal, _ = decide(journal, Dated(event=failed, wall=WALL), Instant(1.0))
+    (entry,) = journal.unwritten.latest.values()
+    assert entry == DropLease(card_key="GPU-0", lease=LeaseId("L1"))
 
 
 # --- the one sequence -----------------------------------------------------------------------------

@@ -115,6 +115,7 @@ def test_node_that_starts_again_knows_the_leases_of_the_journal() -> None:
     assert node.asks("me", "chat", key="new", exclusive=True) == "r8"
     assert node.heard(SeekLease)[0].behind == "L7"
     node.asks("old", "chat", key="k", exclusive=True)
+    node.is_done(node.last_call, "L7")
     assert fields(node.answer(str(node.numbers)))["lease"] == "L7"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from berth.actors.card.messages import (
+    ConfirmGrant,
     ReleaseLease,
     SeekLease,
     WithdrawRequest,
@@ -12,7 +13,7 @@ from berth.actors.card.messages import (
 from berth.actors.node.inbox import RequestGranted
 from berth.actors.node.messages import CloseNode, Withdraw
 from berth.errors import Code
-from berth.ids import LeaseId
+from berth.ids import LeaseId, RequestId
 from berth.lease import WHOLE_CARD
 from berth.standing import Blocker, How
 from berth.units import Instant, Seconds
@@ -151,6 +152,7 @@ def test_grant_says_until_when_it_can_be_started() -> None:
         RequestGranted(request=request, lease=LeaseId("L1"), cards=(GPU0,), start_by=start_by)
     )
     node.asks("me again", key="k")
+    node.is_done(node.last_call, "L1")
     assert fields(node.answer(asked))["start_by"] == start_by
     assert fields(node.answer(str(node.numbers)))["start_by"] == start_by
 
@@ -202,11 +204,44 @@ def test_same_key_finds_the_lease_it_became() -> None:
     lease = node.holds("me", key="k")
     node.leaves("me")
     node.asks("me again", key="k")
+    assert node.answer(str(node.numbers)) is None, "its card is asked whether it still holds"
+    node.is_done(node.last_call, lease)
     said: Any = fields(node.answer(str(node.numbers)))
     assert (said["lease"], [card.card for card in said["cards"]]) == (lease, ["gpu0"])
     assert len(node.heard(SeekLease)) == 1
     node.orders(lease)
     assert node.pushed("me again") == ["drain"]
+
+
+def test_grant_that_was_taken_back_meanwhile_is_asked_for_anew() -> None:
+    """S6: answered as granted, its client would load what somebody else is given."""
+    node = PlayedNode()
+    lease = node.holds("me", key="k")
+    node.leaves("me")
+    node.asks("me again", key="k")
+    message = str(node.numbers)
+    node.fails(node.last_call, Code.NOT_FOUND)
+    assert node.answer(message) is None
+    assert [seek.request for seek in node.heard(SeekLease)] == ["r1", "r2"]
+    node.grants(RequestId("r2"))
+    assert fields(node.answer(message))["lease"] == "L2"
+    node.ends(lease)
+    assert set(node.node.leases) == {"L2"}
+
+
+def test_card_that_does_not_say_whether_a_grant_holds_is_asked_again() -> None:
+    """3.7: it was started again in between; the client must not be refused for that."""
+    node = PlayedNode()
+    lease = node.holds("me", key="k")
+    node.asks("me again", key="k")
+    message = str(node.numbers)
+    node.later(5.5)
+    assert len(node.heard(ConfirmGrant)) == 2
+    node.is_done(node.last_call, lease)
+    assert fields(node.answer(message))["lease"] == lease
+    node.asks("me once more", key="k")
+    node.later(11)
+    assert node.code(str(node.numbers)) is Code.INTERNAL, "silent twice, its card is in trouble"
 
 
 def test_end_of_the_old_connection_does_not_withdraw_who_came_back() -> None:

@@ -10,6 +10,7 @@ from berth.run.messages import (
     Card,
     DropChild,
     LeaseGiven,
+    LeaseGone,
     Leave,
     Queued,
     Say,
@@ -385,3 +386,10 @@ def test_command_is_shown_its_cards(
     run = asking(**changes)
     run.granted(*cards)
     assert run.did(StartChild) == [StartChild(lease="L1", environment=MARK | shown)]
+
+
+def test_start_that_berthd_does_not_know_of_is_attached() -> None:
+    """S6: the command runs all the same, and must be counted."""
+    run = running()
+    effects = run.hear(LeaseGone())
+    assert [type(effect) for effect in effects] == [SendAttach]

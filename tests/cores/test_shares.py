@@ -26,7 +26,7 @@ from berth.actors.node.inbox import (
 )
 from berth.errors import Code
 from berth.ids import CardName, ProcessId
-from berth.lease import Granted, Held
+from berth.lease import Granted, Held, Running
 from berth.units import Instant, MiB
 from tests.cores.playing import GPU0, Played
 
@@ -210,6 +210,21 @@ def test_new_node_tells_which_offers_were_committed() -> None:
     other = with_offer()
     other.hear(ForgetWaiters(kept=()))
     assert (other.card.offers, other.card.queue, other.card.leases) == ((), (), ())
+
+
+def test_card_that_forgot_its_offer_learns_of_the_commit_from_the_new_node() -> None:
+    """M2: it was started again, and so was the node, while the record was on its way."""
+    card = with_offer()
+    engine = card.engines["pair"]
+    held = Held(
+        id=engine.lease, terms=engine.terms, ask=MiB(600), holder=engine.process, granted=card.now
+    )
+    card.card = restored(GPU0, Settings(), Kept(), card.now, again=True)
+    card.hear(ForgetWaiters(kept=(Running(held=held, ready=card.now),)))
+    card.read()
+    card.asks("other", 500)
+    assert card.granted("pair")
+    assert card.waits("other")
 
 
 def test_lost_commit_frees_the_share_and_is_refused() -> None:

@@ -334,7 +334,7 @@ class NodeMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once cards are silent for ever, every call and every status has had its answer."""
-        self.node.later(6)
+        self.node.later(11)  # whether a grant still holds is asked twice
         assert not self.node.node.calls
         assert not self.node.node.gathering
         self.every_message_has_at_most_one_end()

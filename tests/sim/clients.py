@@ -24,6 +24,7 @@ from berth.actors.node.messages import (
     Wanted,
     Withdraw,
 )
+from berth.errors import Code
 from berth.ids import Attempt, Connection, LeaseId, ProcessId, RequestId
 from berth.lease import Terms
 from berth.run.core import begin, decide, wake_at
@@ -38,6 +39,7 @@ from berth.run.messages import (
     Disconnected,
     DropChild,
     LeaseGiven,
+    LeaseGone,
     LeaseShown,
     Leave,
     NoChildren,
@@ -475,6 +477,8 @@ def _event_of(op: str, lease: str | None, reply: Reply) -> RunEvent | None:
     """Return what a reply is to a wrapper (as `run/link.py` does from JSON)."""
     failure = reply.failure
     if failure is not None:
+        if op == "started" and failure.code in {Code.NOT_FOUND, Code.NOT_YOURS}:
+            return LeaseGone()
         if op not in {"request", "release"}:
             return None
         return Refused(

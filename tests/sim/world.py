@@ -392,11 +392,11 @@ class World:
                     self.tell(f"card {name}", effect.message)
             case journal_core.PublishEvent():
                 self.tell("node", EventTold(event=effect.event))
-            case ReadKept():
-                self.tell(
-                    "supervisor",
-                    KeptRead(role=effect.role, incarnation=effect.incarnation, kept=self._kept()),
-                )
+            case journal_core.TellKept():
+                kept = journal_core.overlaid(self._kept(), effect.unwritten)
+                asked = effect.asked
+                read = KeptRead(role=asked.role, incarnation=asked.incarnation, kept=kept)
+                self.tell("supervisor", read)
             case _:
                 pass  # pruning and reading events: there is nothing to see of them here
 
@@ -658,6 +658,11 @@ class World:
         """An engine found no room on a card that it was granted."""
         leased = self._leased(card)
         room = self.machine.cards[card].total - self.machine.cards[card].baseline
+        stale = any(on == card for _, on in self.machine.lingering)
+        if stale and self.machine.cards[card].blind:
+            # What a dead engine leaves cannot be told from a living one's there (decision 0007).
+            self.note(f"{client.name} is out of memory, beside what nobody can be blamed for")
+            return
         if not client.granted or card in self.contested or leased <= room:
             self.note(f"{client.name} is out of memory, beside something that has no lease")
             return

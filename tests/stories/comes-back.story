@@ -63,9 +63,9 @@ status
 - render is draining
 - voice is draining
 after 21
-- images waits, no. 1: voice was asked to finish and does not answer; render was asked to finish and does not answer
 - render is woken
 - voice is woken
+- images waits, no. 1: voice was asked to finish and does not answer; render was asked to finish and does not answer
 status
 - chat is running
 - render is draining

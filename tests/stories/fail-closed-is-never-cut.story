@@ -15,8 +15,8 @@ images asks 16000 wait=60
 - chat is told: drain 1 (for images)
 - images waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 after 59
-- images waits, no. 1: chat was asked to finish and does not answer
 - chat is woken
+- images waits, no. 1: chat was asked to finish and does not answer
 after 2
 - [lease.refused] images: no room on gpu0 in 1m: chat was asked to finish and does not answer
 - [lease.kept] chat: nobody waits any more

@@ -13,11 +13,11 @@ chat asks 14000
 - train is told: drain 1 (for chat)
 - chat waits, no. 1: train was asked to finish; then 24.0 GiB is free and you fit
 after 6
-- chat waits, no. 1: train was asked to finish and does not answer
 - train is woken
+- chat waits, no. 1: train was asked to finish and does not answer
 after 6
-- chat waits, no. 1: train is stopping; then 24.0 GiB is free and you fit
 - train's tree is ended, 5s grace
+- chat waits, no. 1: train is stopping; then 24.0 GiB is free and you fit
 - readings fast
 train gone
 - [lease.released] train: its process is gone

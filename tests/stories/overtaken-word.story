@@ -25,8 +25,8 @@ video asks 16000 wait=100
 - video waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 chat says heard 1
 after 6
-- video waits, no. 1: chat was asked to finish and does not answer
 - chat is woken
+- video waits, no. 1: chat was asked to finish and does not answer
 chat says heard 3
 - video waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 after 6

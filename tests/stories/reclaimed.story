@@ -31,8 +31,8 @@ after 8
 - readings slow
 chat reclaimed
 - [lease.reclaimed] chat: given up by a person; what was left of it was killed
-- images waits, no. 1: gpu0 shows memory in use that belongs to no process
 - chat's tree is killed
+- images waits, no. 1: gpu0 shows memory in use that belongs to no process
 after 4
 - [stowaway.seen] chat: 13.7 GiB, pid 101
 - images waits, no. 1: chat uses 13.7 GiB without a lease

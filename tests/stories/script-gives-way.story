@@ -14,8 +14,8 @@ chat asks 14000 priority=foreground wait=40
 - note is told: drain 1 (for chat)
 - chat waits, no. 1: note was asked to finish; then 24.0 GiB is free and you fit
 after 20
-- chat waits, no. 1: note was asked to finish and does not answer
 - note is woken
+- chat waits, no. 1: note was asked to finish and does not answer
 note says heard
 - chat waits, no. 1: note was asked to finish; then 24.0 GiB is free and you fit
 note says released

@@ -16,11 +16,11 @@ images asks 16000
 - chat is told: drain 1 (for images)
 - images waits, no. 1: chat was asked to finish; then 24.0 GiB is free and you fit
 after 6
-- images waits, no. 1: chat was asked to finish and does not answer
 - chat is woken
+- images waits, no. 1: chat was asked to finish and does not answer
 after 20
-- images waits, no. 1: chat is stopping; then 24.0 GiB is free and you fit
 - chat's tree is ended, 2s grace
+- images waits, no. 1: chat is stopping; then 24.0 GiB is free and you fit
 - readings fast
 after 3
 chat gone

@@ -55,6 +55,7 @@ from berth.actors.card.messages import (
     CaughtUp,
     CloseCard,
     CommitShare,
+    ConfirmGrant,
     Describe,
     ForgetWaiters,
     GrantLost,
@@ -129,6 +130,8 @@ def _take(turn: Turn, event: CardInbox) -> None:
             holders.on_release(turn, event)
         case AttachHolder():
             on_attach(turn, event)
+        case ConfirmGrant():
+            holders.on_confirm(turn, event)
         case StopLease():
             drains.on_stop(turn, event)
         case ReclaimLease():
@@ -180,6 +183,9 @@ def waiter_of(event: SeekLease) -> Waiter:
 
 
 def _on_seek(turn: Turn, event: SeekLease) -> None:
+    if turn.card.lease(lease_of(event.request)) is not None:
+        return  # asked again, and granted meanwhile: the answer is on its way
+    turn.card = turn.card.without_waiter(event.request)
     waiter = waiter_of(event)
     if not event.again:
         chosen = f"; any card: {waiter.chosen}" if waiter.chosen else ""

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from berth.actors.card import juggle, shares
 from berth.actors.card.drains import on_boundary, on_heard
 from berth.actors.card.messages import (
+    ConfirmGrant,
     GrantLost,
     HolderAnswered,
     HolderGone,
@@ -72,6 +73,15 @@ def on_started(turn: Turn, event: HolderStarted) -> None:
         case _:
             assert_never(lease)
     turn.done(event.call, lease, state_word(lease))
+
+
+def on_confirm(turn: Turn, event: ConfirmGrant) -> None:
+    """Tell whether a lease is still its holder's: it may be on its way out (S6)."""
+    lease = turn.card.lease(event.lease)
+    if lease is None or isinstance(lease, Releasing | Stuck):
+        turn.failed(event.call, Code.NOT_FOUND, f"{event.lease} was taken back")
+    else:
+        turn.done(event.call, lease, state_word(lease))
 
 
 def _run(turn: Turn, lease: Granted | Starting) -> None:

@@ -169,6 +169,13 @@ class AttachHolder(msgspec.Struct, frozen=True, kw_only=True):
     scope: str | None = None
 
 
+class ConfirmGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """From the node: a client asks again for what it was granted. Does it still hold that?"""
+
+    call: CallId
+    lease: LeaseId
+
+
 class StopLease(msgspec.Struct, frozen=True, kw_only=True):
     """From the node: a person wants it stopped; `at_once` skips the boundary."""
 
@@ -283,6 +290,7 @@ CardInbox: TypeAlias = (
     | HolderAnswered
     | ReleaseLease
     | AttachHolder
+    | ConfirmGrant
     | StopLease
     | ReclaimLease
     | HolderGone

@@ -103,7 +103,7 @@ class _Telling:
         lacked_room = waiter.lacked_room or self._is_of_room(blockers)
         after = replace(waiter, blockers=blockers, outlook=look, lacked_room=lacked_room)
         if self._is_news(waiter.blockers, blockers):
-            self._turn.then.append(
+            self._turn.effects.append(
                 RequestStands(
                     request=waiter.request,
                     card=self._card,

@@ -38,7 +38,7 @@ from berth.actors.node.inbox import (
 )
 from berth.errors import Code
 from berth.ids import LeaseId, lease_of, request_of
-from berth.lease import START_WITHIN, Granted
+from berth.lease import START_WITHIN, Detached, Granted, Releasing, Stuck
 from berth.units import Seconds, after
 
 IN_DOUBT_AFTER: Final = Seconds(3.0)
@@ -74,7 +74,8 @@ def tell_stands(turn: Turn, wanted: Plan) -> None:
             stand = wanted.stands.get(waiter.request, Stand.BLOCKED)
             if stand is not waiter.stand:
                 turn.card = turn.card.with_waiter_changed(replace(waiter, stand=stand))
-                turn.then.append(
+                # Not on the record: one that comes later by the disk would undo the next.
+                turn.effects.append(
                     ShareStands(request=waiter.request, card=turn.card.name, stand=stand)
                 )
 
@@ -148,20 +149,28 @@ def _on_commit(turn: Turn, event: CommitShare) -> None:
         _adopt(turn, event.lease)
 
 
-def _adopt(turn: Turn, lease: Granted) -> None:
+def _adopt(turn: Turn, lease: Granted | Detached) -> None:
     """Put a lease that the journal has already into the books."""
     turn.card = turn.card.with_lease(lease)
     turn.watch(lease)
 
 
 def _on_forget(turn: Turn, event: ForgetWaiters) -> None:
-    """The node was started again. An offer that it had committed is in the journal: a lease."""
+    """The node was started again. What it had committed is in the journal: a lease.
+
+    It was offered here, or this card was started again after it had accepted and has forgotten it.
+    """
     offered = {lease_of(offer.request) for offer in turn.card.offers}
+    forgetful = turn.card.awaits_node
     turn.card = replace(turn.card, queue=(), offers=(), awaits_node=False)
     for lease in event.kept:
-        if lease.id in offered and turn.card.lease(lease.id) is None:
+        if turn.card.lease(lease.id) is not None or isinstance(lease, Releasing | Stuck):
+            continue
+        if lease.id in offered:
             start_by = after(turn.now, START_WITHIN)
             _adopt(turn, Granted(held=lease.held, wake_at=turn.hear_by(), start_by=start_by))
+        elif forgetful:
+            _adopt(turn, Detached(held=lease.held))
 
 
 def on_lost(turn: Turn, lease: LeaseId) -> None:

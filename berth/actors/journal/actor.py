@@ -16,11 +16,13 @@ from berth.actors.journal.core import (
     Prune,
     PublishEvent,
     TellCards,
+    TellKept,
     Write,
     decide,
+    overlaid,
 )
 from berth.actors.journal.inbox import JournalInbox, WriteFailed, Written
-from berth.actors.journal.messages import KeptRead, ReadEvents, ReadKept
+from berth.actors.journal.messages import KeptRead, ReadEvents
 from berth.actors.journal.store import Store
 from berth.actors.node.messages import EventsRead, EventTold, NodeInbox
 from berth.ids import CardName
@@ -76,10 +78,11 @@ class JournalActor(BerthActor[JournalInbox, Journal, JournalEffect]):
                 self._prune()
             case ReadEvents():
                 self._read(effect)
-            case ReadKept():
-                kept = self._store.kept(self._boot_id)
+            case TellKept():
+                kept = overlaid(self._store.kept(self._boot_id), effect.unwritten)
+                asked = effect.asked
                 self._kept_reader.tell(
-                    KeptRead(role=effect.role, incarnation=effect.incarnation, kept=kept)
+                    KeptRead(role=asked.role, incarnation=asked.incarnation, kept=kept)
                 )
             case _:
                 assert_never(effect)

@@ -27,6 +27,7 @@ from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, W
 from berth.actors.journal.messages import (
     DropLease,
     Happened,
+    Kept,
     ReadEvents,
     ReadKept,
     Record,
@@ -36,6 +37,7 @@ from berth.actors.journal.messages import (
     SaveUsage,
 )
 from berth.actors.node.inbox import RequestGranted, ToNode
+from berth.ids import LeaseId
 from berth.units import Instant, Seconds, after
 from berth.wire import EventMessage
 
@@ -101,7 +103,14 @@ class Prune(msgspec.Struct, frozen=True):
     """Shell: drop events that are too old or too many."""
 
 
-JournalEffect: TypeAlias = Write | PassOn | TellCards | PublishEvent | Prune | ReadEvents | ReadKept
+class TellKept(msgspec.Struct, frozen=True, kw_only=True):
+    """Shell: tell the supervisor what is kept: what is on the disk, and over it the `unwritten`."""
+
+    asked: ReadKept
+    unwritten: Batch
+
+
+JournalEffect: TypeAlias = Write | PassOn | TellCards | PublishEvent | Prune | ReadEvents | TellKept
 _Decision: TypeAlias = tuple[Journal, tuple[JournalEffect, ...]]
 
 
@@ -122,8 +131,10 @@ def decide(journal: Journal, dated: Dated, now: Instant) -> _Decision:
             return _written(journal, dated.wall)
         case WriteFailed():
             return _failed(journal, event, now, dated.wall)
-        case ReadEvents() | ReadKept():
+        case ReadEvents():
             return journal, (event,)
+        case ReadKept():
+            return journal, (TellKept(asked=event, unwritten=journal.unwritten),)
         case JournalTick():
             return _tick(journal, now)
         case _:
@@ -234,13 +245,56 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
     events = events[-EVENTS_KEPT_UNWRITTEN:]
     journal = replace(
         journal,
-        unwritten=replace(journal.unwritten, events=events),
+        unwritten=Batch(latest=_without(journal.unwritten.latest, lost), events=events),
         riding=(),
         publishing=(),
         writable=False,
         try_at=after(now, TRY_AGAIN_EVERY),
     )
     return journal, tuple(effects)
+
+
+def _without(
+    latest: Mapping[tuple[str, str], LastingEntry], lost: tuple[LeaseId, ...]
+) -> Mapping[tuple[str, str], LastingEntry]:
+    """Return what is to be written without grants that were lost: they never were."""
+    return {
+        about: DropLease(card_key=entry.card_key, lease=entry.lease.id)
+        if isinstance(entry, SaveLease) and entry.lease.id in lost
+        else entry
+        for about, entry in latest.items()
+    }
+
+
+def overlaid(kept: Kept, unwritten: Batch) -> Kept:
+    """Return what is kept, with what could not be written yet.
+
+    An actor that starts again while the disk is full must not take up what was over long ago.
+    """
+    leases = {key: {lease.id: lease for lease in there} for key, there in kept.leases.items()}
+    baselines = dict(kept.baselines)
+    hand_offs, usage = dict(kept.hand_offs), dict(kept.usage)
+    for entry in unwritten.latest.values():
+        match entry:
+            case SaveLease():
+                leases.setdefault(entry.card_key, {})[entry.lease.id] = entry.lease
+            case DropLease():
+                leases.get(entry.card_key, {}).pop(entry.lease, None)
+            case SaveBaseline():
+                baselines[entry.card_key] = entry.baseline
+            case SaveHandOffs():
+                hand_offs[entry.card_key] = entry
+            case SaveUsage():
+                usage[entry.card_key] = entry
+            case _:
+                assert_never(entry)
+    return replace(
+        kept,
+        leases={key: tuple(there.values()) for key, there in leases.items()},
+        baselines=baselines,
+        hand_offs=hand_offs,
+        usage=usage,
+    )
 
 
 def _tick(journal: Journal, now: Instant) -> _Decision:

@@ -47,6 +47,8 @@ from berth.lease import START_WITHIN, Granted, Held, WholeCard
 from berth.units import Instant, Seconds, after, show_gib, since
 
 ANSWER_WITHIN: Final = Seconds(1.0)
+OFFER_AGAIN_AFTER: Final = Seconds(0.1)
+"""How long after an offer that failed the next is put off, so that two never chase each other."""
 WAKE_AFTER: Final = Seconds(5.0)
 
 
@@ -85,6 +87,8 @@ def _go_on(desk: Desk, request: RequestId) -> None:
         return
     stands = [agreement.stands.get(card, Stand.BLOCKED) for card in party.cards]
     if all(stand is Stand.FITS for stand in stands):
+        if agreement.pause_until is not None and desk.now < agreement.pause_until:
+            return
         _offer(desk, request, party, agreement)
         return
     go = Stand.BLOCKED not in stands
@@ -156,14 +160,21 @@ def _in_round(agreement: Agreement, number: int) -> bool:
 
 def _withdraw_offers(desk: Desk, request: RequestId, party: Party, agreement: Agreement) -> None:
     """Give every share back. Each card tells anew how it stands."""
-    gathering = replace(agreement, phase=Phase.GATHERING, stands={}, accepted={}, answer_by=None)
+    gathering = replace(
+        agreement,
+        phase=Phase.GATHERING,
+        stands={},
+        accepted={},
+        answer_by=None,
+        pause_until=after(desk.now, OFFER_AGAIN_AFTER),
+    )
     _set(desk, request, party, gathering)
     for card in party.cards:
         desk.to_card(card, WithdrawOffer(request=request, round=agreement.round))
 
 
 def on_tick(desk: Desk) -> None:
-    """Withdraw offers that were not all answered in time."""
+    """Withdraw offers that were not all answered in time; make those anew that were put off."""
     agreeing = [
         (request, party, party.agreement)
         for request, party in desk.node.requests.items()
@@ -173,6 +184,9 @@ def on_tick(desk: Desk) -> None:
         late = agreement.answer_by is not None and desk.now >= agreement.answer_by
         if late and agreement.phase is Phase.OFFERING:
             _withdraw_offers(desk, request, party, agreement)
+        elif agreement.pause_until is not None and desk.now >= agreement.pause_until:
+            _set(desk, request, party, replace(agreement, pause_until=None))
+            _go_on(desk, request)
 
 
 def _on_doubt(desk: Desk, event: ShareInDoubt) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from berth.actors.card.messages import CardInbox
-from berth.actors.node import requests
+from berth.actors.node import confirming, requests
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import CallDone, CallFailed, CallId
 from berth.actors.node.messages import Called, Failure
@@ -52,7 +52,8 @@ def _note_holder(desk: Desk, attaching: Party, event: CallDone) -> None:
     if event.on is not None and attaching.shared:
         wanted_gone = {event.on} if event.state == "draining" else set()
         draining = (draining - {event.on}) | wanted_gone
-    party = replace(attaching, draining=draining)
+    ended = attaching.ended if known is None else known.ended
+    party = replace(attaching, draining=draining, ended=ended - {event.on})
     desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
 
 
@@ -76,6 +77,9 @@ def _answer_when_all_have(desk: Desk, call: CallId, calling: Calling) -> None:
         desk.node = replace(desk.node, calls=with_item(desk.node.calls, call, calling))
         return
     desk.node = replace(desk.node, calls=without_item(desk.node.calls, call))
+    if calling.confirming is not None:
+        confirming.on_answered(desk, calling)
+        return
     if not calling.done and calling.failed:
         event = next(iter(calling.failed.values()))
         desk.answer(calling, None, Failure(code=event.code, message=event.message, hint=event.hint))
@@ -105,6 +109,8 @@ def on_tick(desk: Desk) -> None:
     for call, calling in tuple(desk.node.calls.items()):
         if desk.now >= calling.answer_by:
             desk.node = replace(desk.node, calls=without_item(desk.node.calls, call))
+            if confirming.ask_again(desk, calling):
+                continue
             silent = [card for card in calling.cards if card not in calling.done]
             who = " and ".join(silent) or "the journal"
             failure = Failure(code=Code.INTERNAL, message=f"{who} did not answer in 5s; try again")

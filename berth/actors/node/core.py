@@ -41,7 +41,16 @@ from berth.actors.card.messages import (
     StopLease,
 )
 from berth.actors.journal.messages import ReadEvents
-from berth.actors.node import agreement, attaching, calls, choice, holds, requests, telling
+from berth.actors.node import (
+    agreement,
+    attaching,
+    calls,
+    choice,
+    confirming,
+    holds,
+    requests,
+    telling,
+)
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     CallDone,
@@ -342,5 +351,6 @@ def _on_tick(desk: Desk) -> None:
             _show(desk, call)
     calls.on_tick(desk)
     agreement.on_tick(desk)
+    confirming.on_tick(desk)
     _refuse(desk, *choice.on_tick(desk))
     telling.send_heartbeats(desk, HEARTBEAT)

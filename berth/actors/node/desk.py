@@ -17,7 +17,7 @@ from berth.actors.node.messages import (
     Reply,
     ReplyData,
 )
-from berth.actors.node.state import Calling, Holding, Node, Party
+from berth.actors.node.state import Calling, Confirming, Holding, Node, Party
 from berth.errors import Code
 from berth.ids import CardName, Connection
 from berth.units import Instant, Seconds, after
@@ -102,7 +102,11 @@ class Desk(msgspec.Struct):
         self.effects.append(ForCard(card=card, message=message))
 
     def call(
-        self, called: Called, cards: tuple[CardName, ...] = (), attaching: Party | None = None
+        self,
+        called: Called,
+        cards: tuple[CardName, ...] = (),
+        attaching: Party | None = None,
+        confirming: Confirming | None = None,
     ) -> CallId:
         """Note an operation that somebody else will answer: every one of the cards, or another."""
         call = CallId(number=self.node.last_call + 1)
@@ -112,6 +116,7 @@ class Desk(msgspec.Struct):
             answer_by=after(self.now, ANSWER_WITHIN),
             cards=cards,
             attaching=attaching,
+            confirming=confirming,
         )
         self.node = replace(
             self.node,

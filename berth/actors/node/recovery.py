@@ -14,31 +14,26 @@ def parties(kept: Kept, cards: Sequence[CardIdentity]) -> dict[LeaseId, Party]:
 
     Leases of cards that are not governed (now) stay in the journal, and wait for theirs.
     """
-    found: dict[LeaseId, Party] = {}
+    found: dict[LeaseId, Lease] = {}
+    on: dict[LeaseId, set[CardName]] = {}
     for card in cards:
         for lease in kept.leases.get(card.key, ()):
-            known = found.get(lease.id)
-            found[lease.id] = _party(lease, card, () if known is None else known.cards, cards)
-    return found
+            found[lease.id] = lease
+            on.setdefault(lease.id, set()).add(card.name)
+    return {lease.id: _party(lease, on[lease.id], cards) for lease in found.values()}
 
 
-def _party(
-    lease: Lease, card: CardIdentity, others: tuple[CardName, ...], cards: Sequence[CardIdentity]
-) -> Party:
-    """Return who holds a lease on `card` and the `others`, in the order named."""
-    names = {identity.name: identity.key for identity in cards}
-    keys = lease.held.keys or (card.key,)
-    on = sorted((*others, card.name), key=lambda name: _place(keys, names[name]))
+def _party(lease: Lease, on: set[CardName], cards: Sequence[CardIdentity]) -> Party:
+    """Return who holds a lease: on all its cards in the order named, ended where it is gone."""
+    names = {identity.key: identity.name for identity in cards}
+    named = tuple(names[key] for key in lease.held.keys if key in names) or tuple(on)
     return Party(
         number=int(lease.id.removeprefix("L")),
         name=lease.name,
         key=lease.terms.key,
-        cards=tuple(on),
+        cards=named,
         exclusive=lease.terms.exclusive,
         is_hold=lease.held.holder is None,
         attempt=lease.held.attempt,
+        ended=frozenset(named) - on,
     )
-
-
-def _place(keys: tuple[str, ...], key: str) -> int:
-    return keys.index(key) if key in keys else len(keys)

@@ -11,7 +11,7 @@ from berth.actors.card.messages import (
     SeekLease,
     WithdrawRequest,
 )
-from berth.actors.node import agreement, choice, holds
+from berth.actors.node import agreement, choice, confirming, holds
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.inbox import (
     LeaseEnded,
@@ -50,7 +50,7 @@ def on_ask(desk: Desk, called: Called, wanted: Wanted) -> None:
         _found_waiting(desk, called, request)
         return
     if lease is not None:
-        _found_granted(desk, called, lease)
+        confirming.begin(desk, called, lease, wanted)
         return
     cards = cards_for(desk, called, wanted)
     if not cards:
@@ -109,20 +109,13 @@ def ask_cards(
 
 
 def _found_waiting(desk: Desk, called: Called, request: RequestId) -> None:
-    party = _reached_by(desk.node.requests[request], called)
+    party = reached_by(desk.node.requests[request], called)
     desk.node = replace(desk.node, requests=with_item(desk.node.requests, request, party))
     desk.progress(party, standing(request, party, desk.now))
 
 
-def _found_granted(desk: Desk, called: Called, lease: LeaseId) -> None:
-    party = _reached_by(desk.node.leases[lease], called)
-    desk.node = replace(desk.node, leases=with_item(desk.node.leases, lease, party))
-    found = (find_card(desk.node.cards, card) for card in party.cards)
-    cards = tuple(card for card in found if card is not None)
-    desk.answer(party, _granted(lease, party, cards))
-
-
-def _reached_by(party: Party, called: Called) -> Party:
+def reached_by(party: Party, called: Called) -> Party:
+    """Return the party as its client is reached now."""
     return replace(party, connection=called.peer.connection, message_id=called.message_id)
 
 
@@ -229,7 +222,7 @@ def standing(request: RequestId, party: Party, now: Instant) -> Mapping[str, obj
         "cards": list(party.cards),
         "position": max(stand.position for stand in stands),
         "waiting": max(stand.waiting for stand in stands),
-        "why": "; ".join(dict.fromkeys(_why(stand, elapsed) for stand in stands)),
+        "why": _whole_why(party, stands, elapsed),
         "blockers": [blocker_view(b) for stand in stands for b in aged(stand.blockers, elapsed)],
         "eta_s": None if eta is None else max(0.0, round(eta.left - elapsed, 2)),
         "eta_of": None if eta is None else eta.of,
@@ -237,11 +230,18 @@ def standing(request: RequestId, party: Party, now: Instant) -> Mapping[str, obj
 
 
 def _why(stand: RequestStands, elapsed: Seconds) -> str:
-    if _waits_for_others(stand):
-        return _FITS_EVERYWHERE
     if not any(blocker.left is not None for blocker in stand.blockers):
         return stand.why
     return sentence(aged(stand.blockers, elapsed), stand.outlook)
+
+
+def _whole_why(party: Party, stands: list[RequestStands], elapsed: Seconds) -> str:
+    """Return why a request waits; of several cards, each of those without room says its own."""
+    if not party.shared:
+        return _why(stands[0], elapsed)
+    if all(_waits_for_others(stand) for stand in stands):
+        return _FITS_EVERYWHERE
+    return "; ".join(f"{stand.card}: {_why(stand, elapsed)}" for stand in stands)
 
 
 _FITS_EVERYWHERE: Final = "it fits on all its cards; about to be granted"
@@ -275,10 +275,11 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
         desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
         holds.on_granted(desk, event.lease, party)
     else:
-        desk.answer(party, _granted(event.lease, party, event.cards))
+        desk.answer(party, granted(event.lease, party, event.cards))
 
 
-def _granted(lease: LeaseId, party: Party, cards: tuple[CardIdentity, ...]) -> ReplyData:
+def granted(lease: LeaseId, party: Party, cards: tuple[CardIdentity, ...]) -> ReplyData:
+    """Return a grant as its client hears of it."""
     return {
         "lease": lease,
         "name": party.name,

@@ -16,7 +16,8 @@ from berth.actors.node.inbox import (
     Stand,
     Surveyed,
 )
-from berth.ids import Attempt, CardName, Connection, Key, LeaseId, RequestId
+from berth.actors.node.messages import Wanted
+from berth.ids import Attempt, CardName, Connection, Key, LeaseId, ProcessId, RequestId
 from berth.lease import Granted
 from berth.readings import CardIdentity
 from berth.units import Instant
@@ -34,7 +35,8 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """The agreement on a request for several cards.
 
     `stands` is what each card said last, `asking` whether they may ask holders, `accepted` who has
-    taken the offer of this `round`; all must have by `answer_by`.
+    taken the offer of this `round`; all must have by `answer_by`. None is made before
+    `pause_until`.
     """
 
     phase: Phase = Phase.GATHERING
@@ -43,6 +45,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     asking: bool = False
     accepted: Mapping[CardName, ShareAccepted] = msgspec.field(default_factory=dict)
     answer_by: Instant | None = None
+    pause_until: Instant | None = None
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +99,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attempt: Attempt = Attempt(0)
     draining: frozenset[CardName] = frozenset()
     ended: frozenset[CardName] = frozenset()
+    disowned: bool = False
 
     @property
     def shared(self) -> bool:
@@ -114,11 +118,24 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[LeaseId, ...] = ()
 
 
+class Confirming(msgspec.Struct, frozen=True, kw_only=True):
+    """A client that asks again for what it was granted, while its cards say whether that holds.
+
+    `again`: they are asked for the second time.
+    """
+
+    lease: LeaseId
+    wanted: Wanted
+    process: ProcessId
+    again: bool = False
+
+
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
     """An operation that cards or the journal work on; answered as failed after `answer_by`.
 
     `cards` must all answer; `done` and `failed` are what they have said. `attaching` is who will
-    hold the lease that comes of it, also when its client is gone by then.
+    hold the lease that comes of it, also when its client is gone by then. `confirming` is what a
+    client asked again that has been granted it.
     """
 
     connection: Connection | None
@@ -128,6 +145,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     done: Mapping[CardName, CallDone] = msgspec.field(default_factory=dict)
     failed: Mapping[CardName, CallFailed] = msgspec.field(default_factory=dict)
     attaching: Party | None = None
+    confirming: Confirming | None = None
 
 
 class Gathering(msgspec.Struct, frozen=True, kw_only=True):
