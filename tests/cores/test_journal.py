@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from berth.actors.card.messages import GrantLost, JournalState
 from berth.actors.journal.core import (
@@ -10,6 +11,7 @@ from berth.actors.journal.core import (
     Batch,
     Dated,
     Journal,
+    PassOn,
     PublishEvent,
     TellKept,
     Write,
@@ -27,8 +29,10 @@ from berth.actors.journal.messages import (
     SaveBaseline,
     SaveLease,
 )
-from berth.actors.node.inbox import CallId
-from berth.ids import LeaseId
+from berth.actors.node.inbox import CallId, RequestRefused
+from berth.errors import Code
+from berth.ids import CardName, LeaseId
+from berth.readings import CardIdentity
 from berth.units import Instant, MiB
 from tests.cores.playing_journal import (
     WALL,
@@ -124,6 +128,20 @@ def test_what_could_not_be_written_lies_over_what_is_on_the_disk() -> None:
     )
     kept = overlaid(Kept(leases={"GPU-0": (old,)}, last_seq=3), unwritten)
     assert (kept.leases, kept.baselines, kept.last_seq) == ({"GPU-0": (new,)}, {"GPU-1": 7}, 3)
+
+
+def test_node_is_told_of_a_lost_grant_on_several_cards() -> None:
+    """M2: the cards may all have been started again, and none of them knows of it any more."""
+    cards = tuple(CardIdentity(name=CardName(f"gpu{n}"), index=n) for n in range(2))
+    both = replace(granted(1), cards=cards)
+    record = Record(entries=(happened("lease.granted"),), then=(both,))
+    journal, _ = decide(Journal(), Dated(event=record, wall=WALL), Instant(1.0))
+    failed = Dated(event=WriteFailed(batch=1, why="full"), wall=WALL)
+    _, effects = decide(journal, failed, Instant(1.0))
+    passed = [one.message for one in effects if isinstance(one, PassOn)]
+    assert [(one.request, one.code) for one in passed if isinstance(one, RequestRefused)] == [
+        ("r1", Code.NO_JOURNAL)
+    ]
 
 
 def test_grant_that_was_lost_is_not_written_later() -> None:

@@ -303,6 +303,9 @@ def test_grant_for_a_client_that_has_left_is_given_back() -> None:
     lease = node.grants(request)
     (back,) = node.heard(ReleaseLease)
     assert (back.lease, back.peer, back.unseen) == (lease, None, True)
+    node.later(0.5)
+    assert len(node.heard(ReleaseLease)) == 2, "a card that was started again has not heard it"
+    node.ends(lease)
     assert not node.node.leases
 
 

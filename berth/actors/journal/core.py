@@ -17,7 +17,7 @@ berthd. Its core decides what is written, when, and what is passed on afterwards
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, TypeGuard, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,8 @@ from berth.actors.journal.messages import (
     SaveLease,
     SaveUsage,
 )
-from berth.actors.node.inbox import RequestGranted, ToNode
+from berth.actors.node.inbox import RequestGranted, RequestRefused, ToNode
+from berth.errors import Code
 from berth.ids import LeaseId
 from berth.units import Instant, Seconds, after
 from berth.wire import EventMessage
@@ -236,6 +237,8 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
     ]
     if lost:
         effects.append(TellCards(message=GrantLost(leases=lost)))
+    # Of a grant on several cards the node is told as well: each of them may have forgotten it.
+    effects += [PassOn(message=_refusal(m)) for m in journal.riding if _is_shared_grant(m)]
     if journal.writable:
         effects.append(TellCards(message=JournalState(writable=False)))
         why = f"the journal cannot be written, so nothing is granted: {event.why}"
@@ -252,6 +255,15 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
         try_at=after(now, TRY_AGAIN_EVERY),
     )
     return journal, tuple(effects)
+
+
+def _is_shared_grant(message: ToNode) -> TypeGuard[RequestGranted]:
+    return isinstance(message, RequestGranted) and len(message.cards) > 1
+
+
+def _refusal(grant: RequestGranted) -> RequestRefused:
+    message = "berthd cannot write its journal, so nothing is granted"
+    return RequestRefused(request=grant.request, code=Code.NO_JOURNAL, message=message)
 
 
 def _without(

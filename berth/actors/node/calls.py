@@ -52,7 +52,8 @@ def _note_holder(desk: Desk, attaching: Party, event: CallDone) -> None:
     if event.on is not None and attaching.shared:
         wanted_gone = {event.on} if event.state == "draining" else set()
         draining = (draining - {event.on}) | wanted_gone
-    ended = attaching.ended if known is None else known.ended
+    # Taken in anew, it is on those cards that say so: others may never have heard of it.
+    ended = frozenset(attaching.cards) if known is None else known.ended
     party = replace(attaching, draining=draining, ended=ended - {event.on})
     desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
 

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from berth.actors.card.messages import ConfirmGrant, ReleaseLease
 from berth.actors.node import requests
 from berth.actors.node.desk import Desk, with_item
+from berth.actors.node.inbox import RequestGranted
 from berth.actors.node.messages import AskLease, Called, Peer, Wanted
 from berth.actors.node.state import Calling, Confirming, Party
 from berth.cards import find_card
-from berth.ids import Connection, Key, LeaseId
+from berth.ids import Connection, Key, LeaseId, number_of
 
 
 def begin(
@@ -81,6 +82,20 @@ def _disown(desk: Desk, lease: LeaseId, party: Party) -> None:
     nobodys = replace(party, key=Key(""), connection=None, disowned=True)
     desk.node = replace(desk.node, leases=with_item(desk.node.leases, lease, nobodys))
     _give_back(desk, lease, nobodys)
+
+
+def give_back_unseen(desk: Desk, event: RequestGranted) -> None:
+    """Nobody is there any more for a grant: its cards are asked for it until it is over."""
+    party = Party(
+        number=number_of(event.request),
+        name=event.lease,
+        key=Key(""),
+        cards=tuple(card.name for card in event.cards),
+        exclusive=False,
+        disowned=True,
+    )
+    desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
+    _give_back(desk, event.lease, party)
 
 
 def _give_back(desk: Desk, lease: LeaseId, party: Party) -> None:

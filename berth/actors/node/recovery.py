@@ -24,9 +24,13 @@ def parties(kept: Kept, cards: Sequence[CardIdentity]) -> dict[LeaseId, Party]:
 
 
 def _party(lease: Lease, on: set[CardName], cards: Sequence[CardIdentity]) -> Party:
-    """Return who holds a lease: on all its cards in the order named, ended where it is gone."""
+    """Return who holds a lease: on all its cards in the order named, ended where it is gone.
+
+    What is gone from one of its cards is over: the others are asked for their part of it.
+    """
     names = {identity.key: identity.name for identity in cards}
     named = tuple(names[key] for key in lease.held.keys if key in names) or tuple(on)
+    ended = frozenset(named) - on
     return Party(
         number=int(lease.id.removeprefix("L")),
         name=lease.name,
@@ -35,5 +39,6 @@ def _party(lease: Lease, on: set[CardName], cards: Sequence[CardIdentity]) -> Pa
         exclusive=lease.terms.exclusive,
         is_hold=lease.held.holder is None,
         attempt=lease.held.attempt,
-        ended=frozenset(named) - on,
+        ended=ended,
+        disowned=bool(ended),
     )

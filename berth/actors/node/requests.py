@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from berth.actors.card.messages import (
     NameFreed,
-    ReleaseLease,
     SeekLease,
     WithdrawRequest,
 )
@@ -256,10 +255,7 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
     agreement.committed(desk, event.request)
     party = desk.node.requests.get(event.request)
     if party is None:
-        for card in event.cards:
-            call = desk.silent_call()
-            given_back = ReleaseLease(call=call, lease=event.lease, peer=None, unseen=True)
-            desk.to_card(card.name, given_back)
+        confirming.give_back_unseen(desk, event)
         return
     party = replace(
         party, sought={}, stands={}, shown=None, agreement=None, behind="", start_by=event.start_by
