@@ -1,5 +1,7 @@
 """Options of the whole test suite."""
 
+import os
+
 import pytest
 
 
@@ -7,3 +9,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what rewrites expected texts; the diff is there to be read."""
     parser.addoption("--retell", action="store_true", help="write the stories anew")
     parser.addoption("--redraw", action="store_true", help="draw the pages of docs/ anew")
+
+
+# Workers of pytest-xdist are told a width that no terminal has; what the tests start is not.
+for _name in ("COLUMNS", "LINES"):
+    os.environ.pop(_name, None)

@@ -1,6 +1,5 @@
 """Actors of a real berthd, in threads, that crash, hang and do not start."""
 
-import gc
 import tempfile
 import threading
 import time
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from berth.actors.base import BerthActor
 from berth.actors.card import core as card_core
 from berth.actors.node import requests
 from berth.client import Client
@@ -65,8 +63,9 @@ def actor_of(daemon: Daemon, role: str) -> Any:
     """Return the actor itself, to look into it: a reference does not lead there."""
     ref = daemon.roles[role].slot.ref
     assert ref is not None
-    actors = [one for one in gc.get_objects() if isinstance(one, BerthActor)]
-    return next(actor for actor in actors if actor.actor_urn == ref.actor_urn)
+    actor = ref._actor_weakref()
+    assert actor is not None
+    return actor
 
 
 class Poison:

@@ -118,7 +118,7 @@ def test_stowaway_is_counted_and_left_alone(node: Node) -> None:
     wait_for(lambda: claimed(node) == 12000)
     refused = node.berth("run", "--needs-mib", str(MIB), "--wait", "1s", "--", "true")
     assert refused.returncode == 75
-    assert "uses the card without a lease" in refused.stderr
+    assert "sleep uses 11.7 GiB without a lease" in refused.stderr
     assert stranger.poll() is None
     row = node.status()["stowaways"][0]
     assert (row["pid"], row["used_mib"]) == (stranger.pid, 12000)
