@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.actors.card import core as card_core
-from berth.actors.card.messages import CardRead, ForgetWaiters, HolderGone, HolderWord, Tick
+from berth.actors.card.messages import (
+    CardRead,
+    ForgetWaiters,
+    HolderGone,
+    HolderWord,
+    OfferShare,
+    Tick,
+    WithdrawOffer,
+)
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Card, Settings
 from berth.actors.journal import core as journal_core
@@ -19,6 +27,7 @@ from berth.actors.journal.inbox import JournalTick, WriteFailed, Written
 from berth.actors.journal.messages import DropLease, Kept, Record, SaveLease
 from berth.actors.journal.records import Clocks, decode_lease, encode_lease
 from berth.actors.node import core as node_core
+from berth.actors.node.inbox import ShareAccepted, ShareDeclined
 from berth.actors.node.messages import (
     AskLease,
     AttachLease,
@@ -213,7 +222,7 @@ class Agreeing:
     # --- actors that die --------------------------------------------------------------------
 
     def _trouble(self) -> None:
-        what = self.rng.choice(["card", "card", "node", "line", "disk", "gone"])
+        what = self.rng.choice(["card", "card", "node", "line", "disk", "gone", "lost", "lost"])
         self.story.append(f"{self.now:.2f} trouble: {what}")
         match what:
             case "card":
@@ -224,8 +233,20 @@ class Agreeing:
                 living = [client for client in self.clients if not client.over]
                 if living:
                     self._lose(self.rng.choice(living), for_good=what == "gone")
+            case "lost":
+                self._lose_a_message()
             case _:
                 self.disk_full = not self.disk_full
+
+    def _lose_a_message(self) -> None:
+        """A step of an agreement is set aside, as one that makes its actor fail twice is."""
+        of_agreement = (OfferShare, WithdrawOffer, ShareAccepted, ShareDeclined)
+        for role, mail in self.mail.items():
+            for message in mail:
+                if isinstance(message, of_agreement):
+                    mail.remove(message)
+                    self.story.append(f"{self.now:.2f} {role} never hears {message}")
+                    return
 
     def _kept(self) -> Kept:
         leases: dict[str, tuple[Lease, ...]] = {}
