@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from berth.errors import BerthBug
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
-from berth.units import Instant, MiB, Seconds
+from berth.units import Instant, MiB, Seconds, after, show_gib
 
 
 class Priority(IntEnum):
@@ -49,11 +49,19 @@ class WholeCard(msgspec.Struct, frozen=True):
     """An ask for all that a card can hand out."""
 
 
+HEAR_WITHIN: Final = Seconds(5.0)
+"""How soon an order must be heard (H6), and a grant be started, before its holder is woken."""
+
 START_WITHIN: Final = Seconds(30.0)
 """How long a granted command may take to be started before the grant is taken back (S6)."""
 
 WHOLE_CARD: Final = WholeCard()
 Ask: TypeAlias = MiB | WholeCard
+
+
+def mib_of(ask: Ask) -> MiB | None:
+    """Return the size of an ask, None for a whole card: as it is kept, told and shown."""
+    return None if isinstance(ask, WholeCard) else ask
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -284,6 +292,22 @@ def become(before: Lease, after: Lease) -> Lease:
     if (type(before), type(after)) not in _ALLOWED:
         raise BerthBug(f"{before.id}: {type(before).__name__} cannot become {type(after).__name__}")
     return after
+
+
+def granted(held: Held, now: Instant) -> Granted:
+    """Return a lease as it begins: told to start, woken and taken back when it does not."""
+    return Granted(held=held, wake_at=after(now, HEAR_WITHIN), start_by=after(now, START_WITHIN))
+
+
+def asks(ask: Ask, priority: Priority) -> str:
+    """Return what is asked for, in words: `14.0 GiB, batch`."""
+    size = "the whole card" if isinstance(ask, WholeCard) else f"{show_gib(ask)} GiB"
+    return f"{size}, {priority.word}"
+
+
+def ask_facts(ask: Ask, priority: Priority) -> dict[str, int | str | None]:
+    """Return what is asked for, as an event tells it."""
+    return {"mib": mib_of(ask), "priority": priority.word}
 
 
 def with_held(lease: Lease, held: Held) -> Lease:

@@ -76,6 +76,9 @@ class Eta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     of: str
 
 
+NOTHING_GRANTED: Final = "berthd cannot write its journal, so nothing is granted"
+"""Why everybody waits, or is refused, while the disk is full."""
+
 LEAVING: Final = frozenset({How.DRAINING, How.RELEASING})
 """The ways of those who were asked to go, and are on their way."""
 
@@ -206,7 +209,7 @@ def _clause(blocker: Blocker) -> str:
         case How.RECOVERING:
             return f"berthd has just started and waits{left} for the holders it knows"
         case How.NO_JOURNAL:
-            return "berthd cannot write its journal, so nothing is granted"
+            return NOTHING_GRANTED
 
 
 def _finishing(blocker: Blocker) -> str:

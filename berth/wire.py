@@ -8,8 +8,15 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
+from berth.units import Seconds
+
 PROTOCOL: Final = 1
 MAX_FRAME: Final = 1024 * 1024  # bytes; a larger frame ends the connection
+
+TRY_FOR: Final = Seconds(10.0)
+"""How long a berthd that was never heard is tried (R4)."""
+START_MARGIN: Final = Seconds(1.0)
+"""How long before a grant is taken back it is not started any more."""
 
 Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=315360000)]
 """Seconds; ten years at most, so that no deadline overflows."""

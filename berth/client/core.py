@@ -43,9 +43,6 @@ from berth.client.messages import (
 )
 from berth.client.state import (
     RETURN_AGAIN,
-    START_MARGIN,
-    START_WITHIN,
-    TRY_FOR,
     WITHDRAW_WITHIN,
     Asking,
     Holding,
@@ -57,7 +54,9 @@ from berth.client.state import (
     Withdrawing,
 )
 from berth.errors import Code
+from berth.lease import START_WITHIN
 from berth.units import Instant, Seconds, after, show_duration, since
+from berth.wire import START_MARGIN, TRY_FOR
 
 _Decision: TypeAlias = tuple[Tenancy, tuple[TenancyEffect, ...]]
 

@@ -8,12 +8,6 @@ import msgspec
 from berth.client.messages import Failure, Granted, LeasedCard, Queued
 from berth.units import Instant, Seconds, after
 
-TRY_FOR: Final = Seconds(10.0)
-"""How long a berthd that was never heard is tried (R4)."""
-START_MARGIN: Final = Seconds(1.0)
-"""How long before a grant is taken back it is not started any more."""
-START_WITHIN: Final = Seconds(30.0)
-"""How long berthd may take to hear that a grant was started."""
 WITHDRAW_WITHIN: Final = Seconds(2.0)
 """How long berthd may take to hear that a request is not wanted any more."""
 RETURN_AGAIN: Final = Seconds(5.0)

@@ -1,18 +1,14 @@
 """From asking to running: queued, granted, refused, or no berthd at all (R4)."""
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from berth.errors import Exit, refusal_status
 from berth.run.drain import Steps
 from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
 from berth.run.state import TELL_AGAIN_EVERY, Asking, Leaving, Leftovers, Over, Running, RunOptions
-from berth.units import Seconds, show_about, show_duration, since
+from berth.units import show_about, show_duration, since
+from berth.wire import START_MARGIN
 from berth.words import plain
-
-START_MARGIN: Final = Seconds(1.0)
-"""How long before a grant is taken back it is not started any more."""
 
 
 def on_away_too_long(steps: Steps) -> None:

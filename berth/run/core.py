@@ -79,7 +79,6 @@ from berth.run.messages import (
     UnloadAnswered,
 )
 from berth.run.state import (
-    TRY_FOR,
     Asking,
     Drain,
     Leaving,
@@ -94,6 +93,7 @@ from berth.run.state import (
     Unloading,
 )
 from berth.units import Instant, Seconds, after, since
+from berth.wire import TRY_FOR
 
 _INTERRUPT: Final = 2
 _LOOK_AT_LEAST_EVERY: Final = Seconds(1.0)

@@ -15,8 +15,6 @@ UNREADABLE_FOR: Final = Seconds(10.0)
 """How long a declared boundary may be unreadable before the engine is stopped (H2)."""
 WATCH_ANSWER_FOR: Final = Seconds(3.0)
 """How long after it is ready an engine is watched for its first answer (Q11)."""
-TRY_FOR: Final = Seconds(10.0)
-"""How long a missing berthd is tried before the command runs unprotected (R4)."""
 TELL_AGAIN_EVERY: Final = Seconds(30.0)
 """How often who waits is told so where lines stay: a log must show that it is not stuck."""
 LEAVE_WITHIN: Final = Seconds(5.0)

@@ -26,8 +26,6 @@ from berth.client.messages import (
 )
 from berth.client.state import (
     FOR_EVER,
-    START_WITHIN,
-    TRY_FOR,
     WITHDRAW_WITHIN,
     Asking,
     Holding,
@@ -40,7 +38,9 @@ from berth.client.state import (
     begin,
     wake_at,
 )
+from berth.lease import START_WITHIN
 from berth.units import Instant, Seconds, after
+from berth.wire import TRY_FOR
 
 GPU0 = LeasedCard(card="gpu0", uuid="GPU-0", vendor="nvidia")
 

@@ -90,9 +90,9 @@ from berth.actors.node.inbox import CardDescribed, RequestGranted
 from berth.actors.trees.messages import Elsewhere
 from berth.errors import Code
 from berth.ids import lease_of
-from berth.lease import START_WITHIN, Detached, Granted, Held, WholeCard
+from berth.lease import Detached, Held, ask_facts, asks, granted
 from berth.standing import LEAVING, Blocker
-from berth.units import Instant, after, show_duration, show_gib, since
+from berth.units import Instant, after, show_duration, since
 
 
 def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[CardEffect, ...]]:
@@ -189,7 +189,12 @@ def _on_seek(turn: Turn, event: SeekLease) -> None:
     waiter = waiter_of(event)
     if not event.again:
         chosen = f"; any card: {waiter.chosen}" if waiter.chosen else ""
-        turn.waiter_event("queued", waiter, _asks(waiter) + chosen, _ask_facts(waiter))
+        turn.waiter_event(
+            "queued",
+            waiter,
+            asks(waiter.ask, waiter.terms.priority) + chosen,
+            ask_facts(waiter.ask, waiter.terms.priority),
+        )
     if turn.card.closing:
         turn.refuse(waiter, Code.SHUTTING_DOWN, "berthd is stopping; ask again when it is back")
         return
@@ -198,19 +203,6 @@ def _on_seek(turn: Turn, event: SeekLease) -> None:
         turn.refuse(waiter, Code.TOO_BIG, why)
         return
     turn.card = turn.card.with_waiter(waiter)
-
-
-def _asks(waiter: Waiter) -> str:
-    if isinstance(waiter.ask, WholeCard):
-        return f"the whole card, {waiter.terms.priority.word}"
-    return f"{show_gib(waiter.ask)} GiB, {waiter.terms.priority.word}"
-
-
-def _ask_facts(waiter: Waiter) -> dict[str, int | str | None]:
-    return {
-        "mib": None if isinstance(waiter.ask, WholeCard) else waiter.ask,
-        "priority": waiter.terms.priority.word,
-    }
 
 
 def _on_name_freed(turn: Turn, event: NameFreed) -> None:
@@ -298,8 +290,7 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         unexplained=measured.unexplained,
         until=None if hold_for is None else after(turn.now, hold_for),
     )
-    start_by = after(turn.now, START_WITHIN)
-    lease = Granted(held=held, wake_at=turn.hear_by(), start_by=start_by)
+    lease = granted(held, turn.now)
     turn.card = juggle.taken(turn.card, waiter, lease.id).without_waiter(waiter.request)
     turn.add(lease)
     turn.measure_hand_off(waiter)
@@ -309,11 +300,14 @@ def _grant(turn: Turn, waiter: Waiter, measured: Measured) -> None:
         _how_granted(waiter, turn.now),
         waited_s=round(since(waiter.arrived, turn.now), 3),
         avoided=waiter.lacked_room,
-        **_ask_facts(waiter),
+        **ask_facts(waiter.ask, waiter.terms.priority),
     )
     turn.then.append(
         RequestGranted(
-            request=waiter.request, lease=lease.id, cards=(turn.card.identity,), start_by=start_by
+            request=waiter.request,
+            lease=lease.id,
+            cards=(turn.card.identity,),
+            start_by=lease.start_by,
         )
     )
     if held.holder is None:
@@ -326,6 +320,6 @@ def _how_granted(waiter: Waiter, now: Instant) -> str:
     """Return what was granted, and who made room for it."""
     gave = [b.who for b in waiter.blockers or () if b.how in LEAVING]
     if not gave:
-        return _asks(waiter)
+        return asks(waiter.ask, waiter.terms.priority)
     waited = show_duration(since(waiter.arrived, now))
-    return f"{_asks(waiter)}; waited {waited} for {', '.join(gave)}"
+    return f"{asks(waiter.ask, waiter.terms.priority)}; waited {waited} for {', '.join(gave)}"

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from berth.actors.card.messages import StopLease
 from berth.actors.card.state import Waiter
-from berth.actors.card.turn import HEAR_WITHIN, Turn, next_order
+from berth.actors.card.turn import Turn, next_order
 from berth.actors.trees.messages import EndTree, WakeHolder
 from berth.errors import Code
 from berth.lease import (
+    HEAR_WITHIN,
     Detached,
     Draining,
     DrainPhase,

@@ -17,7 +17,7 @@ from berth.actors.card.messages import (
     TreeSeen,
 )
 from berth.actors.card.turn import Turn
-from berth.actors.node.inbox import CallId, RequestRefused
+from berth.actors.node.inbox import CallId, not_written
 from berth.actors.trees.messages import ForgetTree
 from berth.errors import Code
 from berth.ids import LeaseId, ProcessId, request_of
@@ -118,10 +118,7 @@ def on_grant_lost(turn: Turn, event: GrantLost) -> None:
             continue
         turn.drop(lease)
         turn.effects.append(ForgetTree(lease=lease_id, card=turn.card.name))
-        message = "berthd cannot write its journal, so nothing is granted"
-        turn.then.append(
-            RequestRefused(request=request_of(lease_id), code=Code.NO_JOURNAL, message=message)
-        )
+        turn.then.append(not_written(request_of(lease_id)))
     turn.card = replace(turn.card, journal_writable=False)
 
 

@@ -27,18 +27,16 @@ from berth.actors.card.messages import (
 from berth.actors.card.queue import Plan, halted, plan
 from berth.actors.card.state import Offer, Waiter
 from berth.actors.card.turn import Turn
-from berth.actors.journal.messages import DropLease
 from berth.actors.node.inbox import (
-    RequestRefused,
     ShareAccepted,
     ShareDeclined,
     ShareInDoubt,
     ShareStands,
     Stand,
+    not_written,
 )
-from berth.errors import Code
 from berth.ids import LeaseId, lease_of, request_of
-from berth.lease import START_WITHIN, Detached, Granted, Releasing, Stuck
+from berth.lease import Detached, Granted, Releasing, Stuck, granted
 from berth.units import Seconds, after
 
 IN_DOUBT_AFTER: Final = Seconds(3.0)
@@ -167,8 +165,7 @@ def _on_forget(turn: Turn, event: ForgetWaiters) -> None:
         if turn.card.lease(lease.id) is not None or isinstance(lease, Releasing | Stuck):
             continue
         if lease.id in offered:
-            start_by = after(turn.now, START_WITHIN)
-            _adopt(turn, Granted(held=lease.held, wake_at=turn.hear_by(), start_by=start_by))
+            _adopt(turn, granted(lease.held, turn.now))
         elif forgetful:
             _adopt(turn, Detached(held=lease.held))
 
@@ -179,9 +176,7 @@ def on_lost(turn: Turn, lease: LeaseId) -> None:
     if turn.card.offer(request) is None:
         return
     turn.card = turn.card.without_offer(request).without_waiter(request)
-    turn.entries.append(DropLease(card_key=turn.card.identity.key, lease=lease))
-    message = "berthd cannot write its journal, so nothing is granted"
-    turn.then.append(RequestRefused(request=request, code=Code.NO_JOURNAL, message=message))
+    turn.then.append(not_written(request))
 
 
 def look_at_offers(turn: Turn) -> None:

@@ -1,19 +1,11 @@
 """What a request would cost on this card (Q9), and whether it could ever fit."""
 
-from typing import Final
-
 from berth.actors.card.books import close
 from berth.actors.card.queue import halted, plan
 from berth.actors.card.state import Card, Waiter
-from berth.actors.node.inbox import Surveyed
+from berth.actors.node.inbox import Fit, Surveyed
 from berth.lease import WholeCard
 from berth.units import Instant, show_gib
-
-FITS: Final = 0
-BY_ASKING: Final = 1
-BY_WAITING: Final = 2
-UNREADABLE: Final = 3
-NEVER: Final = 4
 
 
 def survey(card: Card, waiter: Waiter, now: Instant) -> Surveyed:
@@ -22,26 +14,26 @@ def survey(card: Card, waiter: Waiter, now: Instant) -> Surveyed:
     return Surveyed(request=waiter.request, card=card.name, rank=rank, cost=cost, why=why)
 
 
-def _look(card: Card, waiter: Waiter, now: Instant) -> tuple[int, tuple[float, ...], str]:
+def _look(card: Card, waiter: Waiter, now: Instant) -> tuple[Fit, tuple[float, ...], str]:
     never = too_big(card, waiter)
     if never:
-        return NEVER, (), never
+        return Fit.NEVER, (), never
     measured = card.fresh(now)
     if measured is None or halted(card, now) is not None:
-        return UNREADABLE, (), f"{card.name} grants nothing just now"
+        return Fit.UNREADABLE, (), f"{card.name} grants nothing just now"
     books = close(card, measured)
     wanted = plan(card.with_waiter(waiter), books, now)
     if wanted.grant is not None and wanted.grant.request == waiter.request:
         left_over = 0.0 if isinstance(waiter.ask, WholeCard) else float(books.room - waiter.ask)
-        return FITS, (left_over,), f"it fits on {card.name} now"
+        return Fit.NOW, (left_over,), f"it fits on {card.name} now"
     asked = [lease for lease, whom in wanted.asks if whom.request == waiter.request]
     ahead = float(len(card.queue))
     if asked:
         touched = float(max(lease.terms.priority for lease in asked))
         jobs = float(sum(1 for lease in asked if not lease.terms.boundary))
         why = f"the switch costs least on {card.name}"
-        return BY_ASKING, (ahead, touched, jobs, float(len(asked))), why
-    return BY_WAITING, (ahead, float(len(card.leases))), f"the shortest wait is on {card.name}"
+        return Fit.BY_ASKING, (ahead, touched, jobs, float(len(asked))), why
+    return Fit.BY_WAITING, (ahead, float(len(card.leases))), f"the shortest wait is on {card.name}"
 
 
 def too_big(card: Card, waiter: Waiter) -> str:

@@ -33,6 +33,7 @@ from berth.actors.trees.messages import ForgetTree, WatchTree
 from berth.errors import Code
 from berth.ids import Attempt
 from berth.lease import (
+    HEAR_WITHIN,
     Alive,
     Draining,
     DrainPhase,
@@ -45,10 +46,7 @@ from berth.lease import (
     Starting,
     Stuck,
 )
-from berth.units import Instant, MiB, Seconds, after, since
-
-HEAR_WITHIN: Final = Seconds(5.0)
-"""How soon an order must be heard (H6)."""
+from berth.units import Instant, MiB, after, since
 
 _IN_FLIGHT: Final = (Granted, Starting, Releasing)
 _ENDING: Final = frozenset({DrainPhase.BOUNDARY, DrainPhase.ENDING})

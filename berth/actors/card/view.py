@@ -10,7 +10,6 @@ from berth.actors.card.outlook import eta, in_flight
 from berth.actors.card.state import Card, Waiter
 from berth.actors.card.usage import needs
 from berth.lease import (
-    Ask,
     Detached,
     Draining,
     DrainPhase,
@@ -20,7 +19,7 @@ from berth.lease import (
     Priority,
     Releasing,
     Stuck,
-    WholeCard,
+    mib_of,
     state_word,
 )
 from berth.readings import Figure, GpuProcess, Unknown, Unmeasured
@@ -104,10 +103,6 @@ def _why(card: Card) -> str | None:
     return card.unread.detail or card.unread.why.value.replace("_", " ")
 
 
-def _mib(ask: Ask) -> int | None:
-    return None if isinstance(ask, WholeCard) else ask
-
-
 def _lease(card: Card, lease: Lease, books: Books | None, now: Instant) -> LeaseView:
     held = lease.held
     measured = card.measured
@@ -123,7 +118,7 @@ def _lease(card: Card, lease: Lease, books: Books | None, now: Instant) -> Lease
         group=lease.terms.group,
         priority=lease.terms.priority.word,
         state=state_word(lease),
-        ask_mib=_mib(held.ask),
+        ask_mib=mib_of(held.ask),
         used_mib=used,
         lent_mib=0,
         since_s=round(since(held.granted, now), 2),
@@ -249,7 +244,7 @@ def _waiter(
     card: Card, waiter: Waiter, reason: _Reason, place: int, room: int | None, now: Instant
 ) -> WaiterView:
     is_hold = waiter.terms.priority is Priority.HOLD
-    size = _mib(waiter.ask)
+    size = mib_of(waiter.ask)
     return WaiterView(
         request=waiter.request,
         card=card.name,

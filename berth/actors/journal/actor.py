@@ -26,7 +26,6 @@ from berth.actors.journal.messages import KeptRead, ReadEvents
 from berth.actors.journal.store import Store
 from berth.actors.node.messages import EventsRead, EventTold, NodeInbox
 from berth.ids import CardName
-from berth.units import Instant
 from berth.wire import EventMessage
 
 log = logging.getLogger(__name__)
@@ -109,8 +108,3 @@ class JournalActor(BerthActor[JournalInbox, Journal, JournalEffect]):
         except (sqlite3.Error, ValueError) as error:
             log.warning("journal: events were not read: %s", error)
         self._node.tell(EventsRead(call=effect.call, events=events))
-
-
-def start_of(last_seq: int) -> Journal:
-    """Return the journal as it starts, going on after the last number that it gave."""
-    return Journal(last_seq=last_seq, prune_at=Instant(0.0))

@@ -36,8 +36,7 @@ from berth.actors.journal.messages import (
     SaveLease,
     SaveUsage,
 )
-from berth.actors.node.inbox import RequestGranted, RequestRefused, ToNode
-from berth.errors import Code
+from berth.actors.node.inbox import RequestGranted, ToNode, not_written
 from berth.ids import LeaseId
 from berth.units import Instant, Seconds, after
 from berth.wire import EventMessage
@@ -238,7 +237,9 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
     if lost:
         effects.append(TellCards(message=GrantLost(leases=lost)))
     # Of a grant on several cards the node is told as well: each of them may have forgotten it.
-    effects += [PassOn(message=_refusal(m)) for m in journal.riding if _is_shared_grant(m)]
+    effects += [
+        PassOn(message=not_written(m.request)) for m in journal.riding if _is_shared_grant(m)
+    ]
     if journal.writable:
         effects.append(TellCards(message=JournalState(writable=False)))
         why = f"the journal cannot be written, so nothing is granted: {event.why}"
@@ -259,11 +260,6 @@ def _failed(journal: Journal, event: WriteFailed, now: Instant, wall: float) -> 
 
 def _is_shared_grant(message: ToNode) -> TypeGuard[RequestGranted]:
     return isinstance(message, RequestGranted) and len(message.cards) > 1
-
-
-def _refusal(grant: RequestGranted) -> RequestRefused:
-    message = "berthd cannot write its journal, so nothing is granted"
-    return RequestRefused(request=grant.request, code=Code.NO_JOURNAL, message=message)
 
 
 def _without(

@@ -23,7 +23,7 @@ from berth.lease import (
     Running,
     Stuck,
     Terms,
-    WholeCard,
+    mib_of,
 )
 from berth.units import Instant, MiB, Seconds
 
@@ -102,7 +102,7 @@ def encode_lease(lease: Lease, clocks: Clocks) -> bytes:
             granted=held.granted,
             key=terms.key,
             priority=terms.priority,
-            ask_mib=None if isinstance(held.ask, WholeCard) else held.ask,
+            ask_mib=mib_of(held.ask),
             holder=None if held.holder is None else _process(held.holder),
             members=[_process(member) for member in sorted(held.members)],
             scope=held.scope,

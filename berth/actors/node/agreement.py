@@ -43,13 +43,12 @@ from berth.actors.node.inbox import (
 )
 from berth.actors.node.state import Agreement, Commit, Party, Phase
 from berth.ids import CardName, RequestId, lease_of
-from berth.lease import START_WITHIN, Granted, Held, WholeCard
-from berth.units import Instant, Seconds, after, show_gib, since
+from berth.lease import START_WITHIN, Granted, Held, ask_facts, asks, granted
+from berth.units import Instant, Seconds, after, since
 
 ANSWER_WITHIN: Final = Seconds(1.0)
 OFFER_AGAIN_AFTER: Final = Seconds(0.1)
 """How long after an offer that failed the next is put off, so that two never chase each other."""
-WAKE_AFTER: Final = Seconds(5.0)
 
 
 def take(desk: Desk, event: ShareStands | ShareAccepted | ShareDeclined | ShareInDoubt) -> None:
@@ -203,8 +202,7 @@ def _on_doubt(desk: Desk, event: ShareInDoubt) -> None:
 
 def _commit(desk: Desk, request: RequestId, party: Party, agreement: Agreement) -> None:
     """Write the lease on all cards as one record. What rides on it ends the request."""
-    identities = {identity.name: identity for identity in desk.node.cards}
-    cards = tuple(identities[card] for card in party.cards)
+    cards = desk.node.identities(party.cards)
     keys = tuple(card.key for card in cards)
     start_by = after(desk.now, START_WITHIN)
     leases = {
@@ -239,27 +237,24 @@ def _share(
         granted=now,
         unexplained=accepted.unexplained,
     )
-    return Granted(held=held, wake_at=after(now, WAKE_AFTER), start_by=after(now, START_WITHIN))
+    return granted(held, now)
 
 
 def _granted_event(
     party: Party, request: RequestId, card: CardName, now: Instant, *, avoided: bool
 ) -> Happened:
     sought = party.sought[card]
-    mib = None if isinstance(sought.ask, WholeCard) else sought.ask
-    size = "the whole card" if mib is None else f"{show_gib(mib)} GiB"
     others = ", ".join(name for name in party.cards if name != card)
     return Happened(
         kind="lease.granted",
         card=card,
         name=party.name,
         lease=lease_of(request),
-        why=f"{size}, {sought.terms.priority.word}, together with {others}",
+        why=f"{asks(sought.ask, sought.terms.priority)}, together with {others}",
         facts={
             "waited_s": round(since(sought.arrived, now), 3),
             "avoided": avoided,
-            "mib": mib,
-            "priority": sought.terms.priority.word,
+            **ask_facts(sought.ask, sought.terms.priority),
         },
     )
 

@@ -11,15 +11,13 @@ from msgspec.structs import replace
 
 from berth.actors.card.messages import SeekLease, Survey
 from berth.actors.node.desk import Desk, with_item
-from berth.actors.node.inbox import RequestRefused, Surveyed
+from berth.actors.node.inbox import Fit, RequestRefused, Surveyed
 from berth.actors.node.state import Party, Searching
 from berth.errors import Code
 from berth.ids import RequestId
 from berth.units import Seconds, after
 
 SURVEY_WITHIN: Final = Seconds(1.0)
-_UNREADABLE: Final = 3
-_NEVER: Final = 4
 
 
 def begin(desk: Desk, request: RequestId, party: Party, seek: SeekLease) -> None:
@@ -68,11 +66,11 @@ def _decide(desk: Desk, request: RequestId, party: Party) -> "RequestRefused | N
     answers = sorted(
         searching.answers.values(), key=lambda one: (one.rank, one.cost, order.index(one.card))
     )
-    if answers and answers[0].rank == _NEVER:
+    if answers and answers[0].rank is Fit.NEVER:
         message = "; ".join(one.why for one in answers)
         return RequestRefused(request=request, code=Code.TOO_BIG, message=message)
     gives_up = after(searching.seek.arrived, searching.seek.terms.wait)
-    if answers and answers[0].rank == _UNREADABLE and desk.now < gives_up:
+    if answers and answers[0].rank is Fit.UNREADABLE and desk.now < gives_up:
         later = Searching(
             seek=searching.seek, answer_by=after(desk.now, SURVEY_WITHIN), paused=True
         )

@@ -12,7 +12,6 @@ from berth.actors.node.desk import Desk, with_item
 from berth.actors.node.inbox import RequestGranted
 from berth.actors.node.messages import AskLease, Called, Peer, Wanted
 from berth.actors.node.state import Calling, Confirming, Party
-from berth.cards import find_card
 from berth.ids import Connection, Key, LeaseId, number_of
 
 
@@ -49,8 +48,7 @@ def on_answered(desk: Desk, calling: Calling) -> None:
         return
     party = requests.reached_by(party, called)
     desk.node = replace(desk.node, leases=with_item(desk.node.leases, confirming.lease, party))
-    found = (find_card(desk.node.cards, card) for card in party.cards)
-    cards = tuple(card for card in found if card is not None)
+    cards = desk.node.identities(party.cards)
     desk.answer(party, requests.granted(confirming.lease, party, cards))
 
 
@@ -107,6 +105,6 @@ def _give_back(desk: Desk, lease: LeaseId, party: Party) -> None:
 
 def on_tick(desk: Desk) -> None:
     """Ask again for what is over: a card that was started again has not heard it."""
-    for lease, party in tuple(desk.node.leases.items()):
-        if party.disowned:
-            _give_back(desk, lease, party)
+    disowned = [(lease, party) for lease, party in desk.node.leases.items() if party.disowned]
+    for lease, party in disowned:
+        _give_back(desk, lease, party)

@@ -18,8 +18,10 @@ from berth.actors.node.messages import (
     ReplyData,
 )
 from berth.actors.node.state import Calling, Confirming, Holding, Node, Party
+from berth.cards import find_card, known_cards, no_card
 from berth.errors import Code
 from berth.ids import CardName, Connection
+from berth.readings import CardIdentity
 from berth.units import Instant, Seconds, after
 from berth.wire import OrderMessage
 
@@ -60,6 +62,21 @@ class Desk(msgspec.Struct):
                 failure=Failure(code=code, message=message, hint=hint),
             )
         )
+
+    def card_named(self, called: Called, text: str) -> CardIdentity | None:
+        """Return the card that a client means; tell it where there is none of that name (M1)."""
+        card = find_card(self.node.cards, text)
+        if card is None:
+            hint = f"there is {known_cards(self.node.cards)}"
+            self.refuse(called, Code.NO_CARD, no_card(text), hint)
+        return card
+
+    def has_cards(self, called: Called) -> bool:
+        """Tell whether berthd governs a card at all; a client hears it where it does not."""
+        if not self.node.cards:
+            hint = "see berth daemon --gpu"
+            self.refuse(called, Code.NO_CARD, "berthd governs no card", hint)
+        return bool(self.node.cards)
 
     def answer(
         self, party: Party | Calling | Holding, data: ReplyData, failure: Failure | None = None

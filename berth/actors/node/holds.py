@@ -17,7 +17,6 @@ from berth.actors.node import requests
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.messages import Called, Failure, ReleaseHolds, TakeHold, Wanted
 from berth.actors.node.state import Holding, Party
-from berth.cards import find_card, known_cards, no_card
 from berth.errors import Code
 from berth.ids import CardName, Connection, Key, LeaseId, RequestId
 from berth.lease import Priority, Terms
@@ -61,17 +60,14 @@ def _terms(op: TakeHold) -> Terms:
 
 def _cards(desk: Desk, called: Called, op: TakeHold) -> list[CardIdentity] | None:
     """Return the cards that a person means; answer the client where one is not there."""
-    if not desk.node.cards:
-        desk.refuse(called, Code.NO_CARD, "berthd governs no card", "see berth daemon --gpu")
+    if not desk.has_cards(called):
         return None
     if op.everything:
         return list(desk.node.cards)
     found = []
     for text in op.cards or (desk.node.cards[0].name,):
-        card = find_card(desk.node.cards, text)
+        card = desk.card_named(called, text)
         if card is None:
-            hint = f"there is {known_cards(desk.node.cards)}"
-            desk.refuse(called, Code.NO_CARD, no_card(text), hint)
             return None
         if card not in found:
             found.append(card)
@@ -92,7 +88,7 @@ def on_granted(desk: Desk, lease: LeaseId, party: Party) -> None:
         return
     _forget(desk, party.holding)
     granted = [desk.node.leases[one] for one in holding.leases if one in desk.node.leases]
-    cards = [find_card(desk.node.cards, one.cards[0]) for one in granted]
+    cards = [card for one in granted for card in desk.node.identities(one.cards)]
     desk.answer(
         holding,
         {
@@ -100,7 +96,7 @@ def on_granted(desk: Desk, lease: LeaseId, party: Party) -> None:
             "leases": list(holding.leases),
             "requests": [],
             "state": "held",
-            "cards": [requests.card_grant(card) for card in cards if card is not None],
+            "cards": [requests.card_grant(card) for card in cards],
         },
     )
 
@@ -156,10 +152,8 @@ def on_release(desk: Desk, called: Called, op: ReleaseHolds) -> None:
 def _named_cards(desk: Desk, called: Called, op: ReleaseHolds) -> list[CardName] | None:
     names = []
     for text in op.cards:
-        card = find_card(desk.node.cards, text)
+        card = desk.card_named(called, text)
         if card is None:
-            hint = f"there is {known_cards(desk.node.cards)}"
-            desk.refuse(called, Code.NO_CARD, no_card(text), hint)
             return None
         names.append(card.name)
     return names

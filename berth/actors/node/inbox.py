@@ -4,7 +4,7 @@ They stand apart from `messages.py` because the journal carries them (an answer 
 record), and the journal must not know what clients can ask.
 """
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 import msgspec
@@ -13,7 +13,7 @@ from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, RequestId
 from berth.lease import Order
 from berth.readings import CardIdentity
-from berth.standing import Blocker, Eta, Outlook
+from berth.standing import NOTHING_GRANTED, Blocker, Eta, Outlook
 from berth.units import Instant, MiB, Seconds
 from berth.views import CardStatus
 
@@ -102,16 +102,25 @@ class ShareInDoubt(msgspec.Struct, frozen=True, kw_only=True):
     round: int
 
 
+class Fit(IntEnum):
+    """How a card could serve a request that takes any (Q9): the least is best."""
+
+    NOW = 0
+    BY_ASKING = 1
+    BY_WAITING = 2
+    UNREADABLE = 3
+    NEVER = 4
+
+
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     """From a card, for a request that takes any card (Q9): what it would cost here.
 
-    `rank`: 0 it fits now, 1 by asking holders, 2 by waiting, 3 when the card can be read, 4 never.
     `cost` compares two of the same rank, the least is best; `why` says it for people.
     """
 
     request: RequestId
     card: CardName
-    rank: int
+    rank: Fit
     cost: tuple[float, ...]
     why: str
 
@@ -124,6 +133,11 @@ class RequestRefused(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     hint: str = ""
     waited_out: bool = False
+
+
+def not_written(request: RequestId) -> RequestRefused:
+    """Return the end of a request whose grant could not be journaled: it never was."""
+    return RequestRefused(request=request, code=Code.NO_JOURNAL, message=NOTHING_GRANTED)
 
 
 class OrderGiven(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,6 @@ from berth.actors.node.messages import (
     Withdraw,
 )
 from berth.actors.node.state import Agreement, Node, Party
-from berth.cards import find_card, known_cards, no_card
 from berth.errors import Code
 from berth.ids import Connection, LeaseId, RequestId
 from berth.lease import WHOLE_CARD, Ask, Priority
@@ -120,17 +119,14 @@ def reached_by(party: Party, called: Called) -> Party:
 
 def cards_for(desk: Desk, called: Called, wanted: Wanted) -> tuple[CardIdentity, ...]:
     """Return the cards that a request is for; answer the client when there are none (Q9, M2)."""
-    if not desk.node.cards:
-        desk.refuse(called, Code.NO_CARD, "berthd governs no card", "see berth daemon --gpu")
+    if not desk.has_cards(called):
         return ()
     if not wanted.cards or wanted.cards == ANY_CARD:
         return desk.node.cards[:1]
     cards = []
     for text in wanted.cards:
-        card = find_card(desk.node.cards, text)
+        card = desk.card_named(called, text)
         if card is None:
-            known = known_cards(desk.node.cards)
-            desk.refuse(called, Code.NO_CARD, no_card(text), f"there is {known}")
             return ()
         if card in cards:
             again = f"{text} is {card.name}, which" if text != card.name else text

@@ -182,6 +182,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether a card is one of this node's."""
         return any(identity.name == card for identity in self.cards)
 
+    def identities(self, names: tuple[CardName, ...]) -> tuple[CardIdentity, ...]:
+        """Return the cards of those names, in that order; one that is not governed is left out."""
+        known = {card.name: card for card in self.cards}
+        return tuple(known[name] for name in names if name in known)
+
     def by_key(self, key: Key) -> tuple[RequestId | None, LeaseId | None]:
         """Return the request or the lease that a client's key belongs to."""
         if not key:
