@@ -25,6 +25,7 @@ SHELLS = {
 
 PURE = {
     "units.py",
+    "visible.py",
     "ids.py",
     "lease.py",
     "readings.py",

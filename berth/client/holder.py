@@ -1,7 +1,6 @@
 """What a script can see of its lease, whether it waits in a thread or in an event loop."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from berth.client.call import nobody_there
@@ -9,8 +8,7 @@ from berth.client.messages import Failure, LeasedCard
 from berth.client.refusals import LeaseRefused, LeaseStopped, NoBerth, WaitExpired
 from berth.client.state import Holding, Over, Tenancy
 from berth.errors import BerthError, Code
-
-_SHOWN_BY: Mapping[str, str] = {"amd": "ROCR_VISIBLE_DEVICES"}
+from berth.visible import visible
 
 
 class Holder:
@@ -60,11 +58,8 @@ class Holder:
         Empty where the environment says it already, or the driver names no UUID.
         """
         cards = self.cards
-        variable = _SHOWN_BY.get(cards[0].vendor if cards else "", "CUDA_VISIBLE_DEVICES")
-        uuids = [card.uuid for card in cards]
-        if variable in os.environ or not uuids or not all(uuids):
-            return {}
-        return {variable: ",".join(uuids)}
+        vendor = cards[0].vendor if cards else ""
+        return visible(vendor, [card.uuid for card in cards], os.environ)
 
     def _settled(self) -> bool:
         """Return whether it holds the card.

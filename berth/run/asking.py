@@ -7,6 +7,7 @@ from berth.run.drain import Steps
 from berth.run.messages import DropChild, LeaseGiven, Queued, Refused, StartChild
 from berth.run.state import TELL_AGAIN_EVERY, Asking, Leaving, Leftovers, Over, Running, RunOptions
 from berth.units import show_about, show_duration, since
+from berth.visible import visible
 from berth.wire import START_MARGIN
 from berth.words import plain
 
@@ -112,12 +113,10 @@ def on_given(steps: Steps, event: LeaseGiven) -> None:
 
 def _shown_cards(options: RunOptions, event: LeaseGiven) -> dict[str, str]:
     """Return the variable that shows the command its cards only, if Berth is to set it (M3)."""
-    vendor = event.cards[0].vendor if event.cards else ""
-    variable = "ROCR_VISIBLE_DEVICES" if vendor == "amd" else "CUDA_VISIBLE_DEVICES"
-    uuids = [card.uuid for card in event.cards]
-    if not options.names_cards or variable in options.environment_names or not all(uuids):
+    if not options.names_cards:
         return {}
-    return {variable: ",".join(uuids)}
+    vendor = event.cards[0].vendor if event.cards else ""
+    return visible(vendor, [card.uuid for card in event.cards], options.environment_names)
 
 
 def on_refused(steps: Steps, event: Refused) -> None:
