@@ -28,7 +28,7 @@ from berth.actors.journal.core import Journal
 from berth.actors.journal.inbox import JournalInbox, JournalTick
 from berth.actors.journal.messages import Happened, Kept, Record
 from berth.actors.journal.store import Store
-from berth.actors.node.actor import NodeActor
+from berth.actors.node.actor import Given, NodeActor
 from berth.actors.node.messages import CardRestarted, CloseNode, NodeInbox, NodeTick
 from berth.actors.node.recovery import parties
 from berth.actors.node.state import Node
@@ -137,6 +137,7 @@ class Daemon:
             gone = "the journal is gone, though a berthd of this boot had one"
             self._kept = replace(self._kept, suspect=gone)
         self._started = now()
+        self._given = Given()
         self._failure = ""
         self._answered_all = threading.Event()
         self._wishes = StopWishes()
@@ -281,7 +282,8 @@ class Daemon:
             pid=os.getpid(),
             started=self._started,
             cards=cards,
-            last_number=kept.last_number,
+            last_number=max(kept.last_number, self._given.number),
+            last_call=self._given.call,
             leases=parties(kept, cards),
         )
         return NodeActor.start(
@@ -290,6 +292,7 @@ class Daemon:
             journal=self.journal,
             socket=self.options.socket,
             on_closed=self._answered_all.set,
+            given=self._given,
             clock=now,
             supervisor=self.supervisor,
             incarnation=incarnation,

@@ -88,6 +88,22 @@ def test_actor_that_crashes_is_started_again_and_berthd_goes_on(daemon: Daemon, 
     assert "Poison" in reports[0].read_text()
 
 
+def test_node_that_starts_again_goes_on_from_the_numbers_of_the_one_that_failed(
+    daemon: Daemon,
+) -> None:
+    """What a card answers to a node that failed must not be taken for what the next one asked."""
+    slot = daemon.roles["node"].slot
+    with Raw(daemon.options.socket) as line:
+        granted = line.call("lease.request", name="a", key="k1", needs_mib=10)
+    status(daemon)
+    before, ref = actor_of(daemon, "node").state, slot.ref
+    slot.tell(Poison())
+    wait_for(lambda: slot.is_alive() and slot.ref is not ref)
+    after = actor_of(daemon, "node").state
+    assert after.last_call >= before.last_call > 0
+    assert after.last_number == before.last_number == int(granted["data"]["lease"][1:])
+
+
 def test_card_that_crashes_four_times_is_closed_and_the_node_goes_on(daemon: Daemon) -> None:
     """3.7: three restarts in a minute; a fourth death closes the card, and nothing else."""
     slot = daemon.roles["card gpu0"].slot

@@ -290,9 +290,10 @@ class Agreeing:
 
     def _new_node(self, kept: Kept | None = None) -> Node:
         leases = {} if kept is None else parties(kept, CARDS)
-        last_number = 0 if kept is None else kept.last_number
-        if kept is not None:  # numbers are never given twice, also not those that were refused
-            last_number = max(last_number, self.node.last_number)
+        last_number = last_call = 0
+        if kept is not None:  # numbers are never given twice
+            last_number = max(kept.last_number, self.node.last_number)
+            last_call = self.node.last_call
         return Node(
             name="n",
             version="0",
@@ -300,6 +301,7 @@ class Agreeing:
             started=self.now,
             cards=CARDS,
             last_number=last_number,
+            last_call=last_call,
             leases=leases,
         )
 
@@ -426,6 +428,9 @@ class Agreeing:
 
     def look(self) -> None:
         """Nobody holds what somebody else has; nothing is granted to half of its cards."""
+        held = [client.lease for client in self.clients if client.lease is not None]
+        if len(set(held)) < len(held):
+            self.fail(f"a lease is two clients': {held}")
         for name in self.cards:
             holders = [c for c in self.clients if c.lease is not None and name in c.cards]
             if sum(client.mib for client in holders) > CAPACITY:

@@ -167,6 +167,7 @@ class World:
         self._lines = 0
         self._workers: dict[str, tuple[int, float, bool]] = {}
         self._waiting_exits: dict[str, ProcessId] = {}
+        self._given = (0, 0)
         self._tick()
 
     # --- time -------------------------------------------------------------------------------
@@ -274,7 +275,8 @@ class World:
             pid=1,
             started=self.now,
             cards=cards,
-            last_number=kept.last_number,
+            last_number=max(kept.last_number, self._given[0]),
+            last_call=self._given[1],
             leases=parties(kept, cards),
         )
         self.actors["node"] = Actor("node", node, node_core.decide, incarnation)
@@ -285,6 +287,7 @@ class World:
         self.actors = {}
         self._workers = {}
         self._waiting_exits = {}
+        self._given = (0, 0)
         self._break_lines()
 
     def _break_lines(self) -> None:
@@ -299,6 +302,7 @@ class World:
             return
         self.note(f"{role} crashes")
         if role == "node":
+            self._given = (actor.state.last_number, actor.state.last_call)
             self._break_lines()
         if role == "trees":
             self._waiting_exits = {}

@@ -1,6 +1,7 @@
 """The node's shell: passes on what its core decided."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -30,6 +31,14 @@ CLOSE_WITHIN: Final = Seconds(2.0)
 """How long the socket thread may take to send what is waiting."""
 
 
+@dataclass
+class Given:
+    """The last numbers that the nodes of one berthd have given; they outlive the node."""
+
+    number: int = 0
+    call: int = 0
+
+
 class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
     """The edge behind the socket."""
 
@@ -41,6 +50,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
         journal: Address[JournalInbox],
         socket: Path,
         on_closed: Callable[[], None],
+        given: Given,
         clock: Clock,
         supervisor: Address[ActorDied | Pong],
         incarnation: int = 0,
@@ -57,6 +67,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
         self._journal = journal
         self._path = socket
         self._on_closed = on_closed
+        self._given = given
         self._socket: SocketThread | None = None
 
     def begin(self) -> None:
@@ -80,6 +91,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
 
     def perform(self, effect: NodeEffect) -> None:
         """Send an effect where it belongs."""
+        self._given.number, self._given.call = self.state.last_number, self.state.last_call
         match effect:
             case Reply() | Push() | Publish():
                 if self._socket is not None:

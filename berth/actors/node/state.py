@@ -158,7 +158,11 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """One machine under one berthd. `beats` counts its ticks."""
+    """One machine under one berthd. `beats` counts its ticks.
+
+    `last_number` and `last_call` are the last that were given, by this node or those before it:
+    answers to a node that failed come to the next one, which must not take them for its own.
+    """
 
     name: str
     version: str
