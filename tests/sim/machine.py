@@ -197,7 +197,7 @@ def some_behaviour(rng: random.Random, largest: int) -> Behaviour:
         life_s=rng.choice([5.0, 60.0, 600.0]),
         dies_on_term=rng.random() < 0.9,
         lingers_s=rng.choice([0.0, 0.0, 0.0, 3.0, 40.0]),
-        forks=rng.random() < 0.1,
+        forks=rng.random() < 0.2,
         hangs=rng.random() < 0.05,
         crashes_loading=rng.random() < 0.05,
         whole=rng.random() < 0.15,

@@ -22,6 +22,7 @@ from tests.sim.machine import Behaviour, Machine, SimCard, some_behaviour
 from tests.sim.world import Actor, World
 
 QUIET_FOR = 2000.0
+LEFTOVERS_WITHIN = 120.0
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class Scenario:
         while self.world.now < quiet_until and not all(c.over for c in self.world.clients):
             self.world.play(self.world.now + 20.0)
         self._everybody_has_ended()
+        self.world.play(self.world.now + LEFTOVERS_WITHIN)
+        self._nobody_is_left_behind()
 
     def calm(self) -> None:
         """End all trouble."""
@@ -140,6 +143,12 @@ class Scenario:
         for client in self.world.clients:
             if not client.over:
                 self.world.fail(f"{client.name} has not ended: {client.run.phase}")
+
+    def _nobody_is_left_behind(self) -> None:
+        """R5: what a wrapper that was killed has started is ended, though its lease is over."""
+        for process in self.world.machine.processes.values():
+            if process.mark:
+                self.world.fail(f"{process.name} lives on, and nobody answers for it")
 
     # --- what happens -----------------------------------------------------------------------
 
@@ -208,8 +217,9 @@ class Scenario:
 
     def _kill_a_wrapper(self) -> None:
         clients = [client for client in self.world.clients if client.wrapper.alive]
+        forked = [client for client in clients if client.fork is not None and client.fork.alive]
         if clients:
-            self.rng.choice(clients).killed()
+            self.rng.choice(forked or clients).killed()
             self.world.notice_exits()
 
     def _stop_a_wrapper(self) -> None:
