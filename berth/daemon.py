@@ -30,7 +30,7 @@ from berth.actors.journal.messages import Happened, Kept, Record
 from berth.actors.journal.store import Store
 from berth.actors.node.actor import Given, NodeActor
 from berth.actors.node.messages import CardRestarted, CloseNode, NodeInbox, NodeTick
-from berth.actors.node.recovery import parties
+from berth.actors.node.recovery import parties, waiting
 from berth.actors.node.state import Node
 from berth.actors.supervisor.actor import Role, SupervisorActor
 from berth.actors.supervisor.core import supervise
@@ -276,6 +276,7 @@ class Daemon:
                 leases = kept.leases.get(spec.identity.key, ())
                 self.cards[spec.identity.name].tell(ForgetWaiters(kept=leases))
         cards = tuple(spec.identity for spec in self.options.cards)
+        requests, holdings = waiting(kept, cards)
         node = Node(
             name=sockets.gethostname(),
             version=__version__,
@@ -285,8 +286,10 @@ class Daemon:
             last_number=max(kept.last_number, self._given.number),
             last_call=self._given.call,
             leases=parties(kept, cards),
+            requests=requests,
+            holdings=holdings,
         )
-        return NodeActor.start(
+        ref = NodeActor.start(
             node=node,
             cards=self.cards,
             journal=self.journal,
@@ -297,6 +300,9 @@ class Daemon:
             supervisor=self.supervisor,
             incarnation=incarnation,
         )
+        for card in cards if requests else ():
+            ref.tell(CardRestarted(card=card.name))  # it has to be asked for what waits
+        return ref
 
     def _tell_event(self, kind: str, why: str) -> None:
         self.journal.tell(Record(entries=(Happened(kind=kind, card=None, why=why),)))

@@ -1,5 +1,6 @@
 """Leases to be kept: one of every state, with all that a lease can carry."""
 
+from berth.actors.journal.messages import SaveHold
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
 from berth.lease import (
     WHOLE_CARD,
@@ -90,6 +91,15 @@ HOLD = Running(
         granted=Instant(1000.0),
     ),
     ready=Instant(1000.0),
+)
+
+WAITING = SaveHold(
+    request=RequestId("r8"),
+    card_key="GPU-0",
+    terms=HOLD.terms,
+    ask=MiB(4000),
+    arrived=Instant(1000.0),
+    holding=8,
 )
 
 

@@ -13,17 +13,19 @@ from msgspec.structs import replace
 from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
 from berth.actors.journal import store as store_module
-from berth.actors.journal.core import Batch, LastingEntry
+from berth.actors.journal.core import Batch
 from berth.actors.journal.messages import (
+    DropHold,
     DropLease,
     Kept,
+    LastingEntry,
     SaveBaseline,
     SaveHandOffs,
     SaveLease,
 )
 from berth.actors.journal.records import FORMAT, Clocks, decode_lease, encode_lease
 from berth.actors.journal.store import Store
-from berth.ids import CardName, LeaseId
+from berth.ids import CardName, LeaseId, RequestId
 from berth.lease import (
     Detached,
     Lease,
@@ -33,7 +35,7 @@ from berth.lease import (
 from berth.readings import CardIdentity
 from berth.units import Instant, MiB, Seconds
 from berth.wire import EventMessage
-from tests.actors.kept import HELD, HOLD, RUNNING, STATES, named
+from tests.actors.kept import HELD, HOLD, RUNNING, STATES, WAITING, named
 
 BOOT = "boot-1"
 NOW = Instant(5000.0)
@@ -191,6 +193,27 @@ def test_reboot_leaves_holds_alone_and_forgets_baselines(store: Store, path: Pat
     again = reopened(store, path)
     assert again.kept("boot-2").leases["GPU-0"][0].held == kept.leases["GPU-0"][0].held
     again.close()
+
+
+def test_hold_that_waits_is_kept_until_it_is_held(store: Store, path: Path) -> None:
+    """Q1: `berth hold --no-wait`. Its grant and the end of its waiting are one write."""
+    store.write(batch(WAITING, replace(WAITING, request=RequestId("r9"))))
+    again = reopened(store, path)
+    assert [hold.request for hold in again.kept(BOOT).holds] == ["r8", "r9"]
+    assert again.kept(BOOT).holds[0] == WAITING
+    keep(again, HOLD)
+    assert [hold.request for hold in again.kept(BOOT).holds] == ["r9"]
+    again.write(batch(DropHold(request=RequestId("r9"))))
+    assert again.kept(BOOT).holds == ()
+    again.close()
+
+
+def test_hold_that_waits_outlives_a_reboot(store: Store) -> None:
+    """Its instant of asking meant nothing any more: it has waited since the start."""
+    store.write(batch(WAITING))
+    (hold,) = store.kept("boot-2").holds
+    assert replace(hold, arrived=WAITING.arrived) == WAITING
+    assert store.kept("boot-2").holds == (hold,)
 
 
 # --- events ---------------------------------------------------------------------------------------

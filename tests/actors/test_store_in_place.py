@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from berth.actors.journal.core import Batch, LastingEntry
-from berth.actors.journal.messages import Kept, SaveBaseline, SaveLease
+from berth.actors.journal.core import Batch
+from berth.actors.journal.messages import Kept, LastingEntry, SaveBaseline, SaveLease
 from berth.actors.journal.store import Store
 from berth.units import MiB
 from tests.actors.kept import HOLD, RUNNING
@@ -31,7 +31,7 @@ def store(path: Path) -> Iterator[Store]:
 
 
 def batch(*entries: LastingEntry) -> Batch:
-    keys = [(entry.card_key, str(place)) for place, entry in enumerate(entries)]
+    keys = [("", str(place)) for place, _ in enumerate(entries)]
     return Batch(latest=dict(zip(keys, entries, strict=True)))
 
 

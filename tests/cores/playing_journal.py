@@ -11,7 +11,6 @@ from berth.actors.journal.core import (
     Dated,
     Journal,
     JournalEffect,
-    LastingEntry,
     PassOn,
     Prune,
     PublishEvent,
@@ -20,7 +19,14 @@ from berth.actors.journal.core import (
     decide,
 )
 from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, Written
-from berth.actors.journal.messages import DropLease, Entry, Happened, Record, SaveLease
+from berth.actors.journal.messages import (
+    DropLease,
+    Entry,
+    Happened,
+    LastingEntry,
+    Record,
+    SaveLease,
+)
 from berth.actors.node.inbox import CallDone, CallId, RequestGranted, ToNode
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
 from berth.lease import WHOLE_CARD, Held, Lease, Running, Terms

@@ -21,6 +21,7 @@ from berth.actors.journal.core import (
 )
 from berth.actors.journal.inbox import JournalTick, WriteFailed
 from berth.actors.journal.messages import (
+    DropHold,
     DropLease,
     Kept,
     ReadEvents,
@@ -31,9 +32,10 @@ from berth.actors.journal.messages import (
 )
 from berth.actors.node.inbox import CallId, RequestRefused
 from berth.errors import Code
-from berth.ids import CardName, LeaseId
+from berth.ids import CardName, LeaseId, RequestId
 from berth.readings import CardIdentity
 from berth.units import Instant, MiB
+from tests.actors.kept import WAITING
 from tests.cores.playing_journal import (
     WALL,
     PlayedJournal,
@@ -341,6 +343,15 @@ def test_old_events_are_dropped_every_ten_minutes() -> None:
     assert journal.prunes() == 1
     journal.later(0.5)
     assert journal.prunes() == 2
+
+
+def test_holds_that_could_not_be_written_are_overlaid_on_those_that_were() -> None:
+    """3: an actor that starts while the disk is full takes up what is, not what was written."""
+    other = replace(WAITING, request=RequestId("r9"))
+    journal = PlayedJournal(full=True)
+    journal.record(DropHold(request=WAITING.request))
+    journal.record(other)
+    assert overlaid(Kept(holds=(WAITING,)), journal.journal.unwritten).holds == (other,)
 
 
 def test_new_journal_drops_old_events_at_its_first_tick() -> None:

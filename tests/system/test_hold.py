@@ -43,6 +43,30 @@ def test_hold_waits_for_the_card_and_stays_over_a_restart_until_released(node: N
     assert node.berth("release").stdout == "nobody holds a card\n"
 
 
+def test_hold_that_nobody_waits_for_keeps_its_place_over_a_restart(node: Node) -> None:
+    """Q1: `--no-wait`; berthd is killed, then stopped, and the hold waits on under its number."""
+    running = node.run("--as", "busy", "--fail-closed", "--", "sleep", "100")
+    node.wait_state("busy", "running")
+    assert node.berth("hold", "--no-wait", "--reason", "a game").returncode == 0
+    wait_for(lambda: node.waiter("hold"))
+    node.kill()
+    node.start()
+    wait_for(lambda: node.waiter("hold"))
+    node.wait_state("busy", "running")
+    node.stop()
+    node.start()
+    row = wait_for(lambda: node.waiter("hold"))
+    node.wait_state("busy", "running")
+    running.terminate()
+    lease = node.wait_state("hold", "running")
+    assert lease["lease"] == row["request"].replace("r", "L")
+    assert lease["note"].startswith("a game")
+    node.kill()
+    node.start()
+    node.wait_state("hold", "running")
+    assert node.waiter("hold") is None
+
+
 def test_hold_ends_by_itself_when_its_time_is_over(node: Node) -> None:
     """Q1: `--for`; nobody has to remember."""
     node.berth("hold", "--for", "0.5s")

@@ -25,14 +25,17 @@ from msgspec.structs import replace
 from berth.actors.card.messages import GrantLost, JournalState
 from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, Written
 from berth.actors.journal.messages import (
+    DropHold,
     DropLease,
     Happened,
     Kept,
+    LastingEntry,
     ReadEvents,
     ReadKept,
     Record,
     SaveBaseline,
     SaveHandOffs,
+    SaveHold,
     SaveLease,
     SaveUsage,
 )
@@ -46,11 +49,9 @@ PRUNE_EVERY: Final = Seconds(600.0)
 EVENTS_KEPT_UNWRITTEN: Final = 1000
 """How many events are kept while the journal cannot be written: the latest ones."""
 
-LastingEntry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | SaveUsage
-
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written together. `latest` holds the last word on each lease and baseline."""
+    """What is written together. `latest` holds the last word on each lease, hold and baseline."""
 
     latest: Mapping[tuple[str, str], LastingEntry] = msgspec.field(default_factory=dict)
     events: tuple[EventMessage, ...] = ()
@@ -173,6 +174,8 @@ def _about(entry: LastingEntry) -> tuple[str, str]:
             return entry.card_key, "usage"
         case SaveHandOffs():
             return entry.card_key, "hand-offs"
+        case SaveHold() | DropHold():
+            return "hold", entry.request
 
 
 def _numbered(entry: Happened, seq: int, wall: float) -> EventMessage:
@@ -282,6 +285,7 @@ def overlaid(kept: Kept, unwritten: Batch) -> Kept:
     leases = {key: {lease.id: lease for lease in there} for key, there in kept.leases.items()}
     baselines = dict(kept.baselines)
     hand_offs, usage = dict(kept.hand_offs), dict(kept.usage)
+    holds = {hold.request: hold for hold in kept.holds}
     for entry in unwritten.latest.values():
         match entry:
             case SaveLease():
@@ -294,6 +298,10 @@ def overlaid(kept: Kept, unwritten: Batch) -> Kept:
                 hand_offs[entry.card_key] = entry
             case SaveUsage():
                 usage[entry.card_key] = entry
+            case SaveHold():
+                holds[entry.request] = entry
+            case DropHold():
+                holds.pop(entry.request, None)
             case _:
                 assert_never(entry)
     return replace(
@@ -302,6 +310,7 @@ def overlaid(kept: Kept, unwritten: Batch) -> Kept:
         baselines=baselines,
         hand_offs=hand_offs,
         usage=usage,
+        holds=tuple(holds.values()),
     )
 
 

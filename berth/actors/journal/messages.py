@@ -11,8 +11,8 @@ import msgspec
 
 from berth.actors.node.inbox import CallId, RequestGranted, ToNode
 from berth.ids import CardName, LeaseId, RequestId
-from berth.lease import Lease
-from berth.units import MiB, Seconds
+from berth.lease import Ask, Lease, Terms
+from berth.units import Instant, MiB, Seconds
 
 Fact: TypeAlias = str | int | float | bool | None
 
@@ -57,6 +57,29 @@ class SaveUsage(msgspec.Struct, frozen=True, kw_only=True):
     engines: Mapping[str, tuple[int, tuple[MiB, ...]]]
 
 
+class SaveHold(msgspec.Struct, frozen=True, kw_only=True):
+    """Keep a hold that waits for a card though no client does, so that it is asked for again.
+
+    `holding` tells which command of a person it belongs to: one number for all cards of one.
+    """
+
+    request: RequestId
+    card_key: str
+    terms: Terms
+    ask: Ask
+    arrived: Instant
+    holding: int
+
+
+class DropHold(msgspec.Struct, frozen=True, kw_only=True):
+    """Forget a hold that waits no more: it was refused or taken back.
+
+    One that was granted is forgotten with the writing of its lease.
+    """
+
+    request: RequestId
+
+
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the node's one sequence; the journal numbers and dates it.
 
@@ -72,7 +95,10 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     facts: Mapping[str, Fact] = msgspec.field(default_factory=dict)
 
 
-Entry: TypeAlias = SaveLease | DropLease | SaveBaseline | SaveHandOffs | SaveUsage | Happened
+LastingEntry: TypeAlias = (
+    SaveLease | DropLease | SaveBaseline | SaveHandOffs | SaveUsage | SaveHold | DropHold
+)
+Entry: TypeAlias = LastingEntry | Happened
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +119,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """What the journal knows, by card: leases, baselines, hand-offs, usage; and its last numbers.
 
-    `suspect` says why there may be holders that it does not know of, empty when there are none.
+    `holds` wait without a client, in the order in which they were asked for. `suspect` says why
+    there may be holders that it does not know of, empty when there are none.
     """
 
     leases: Mapping[str, tuple[Lease, ...]] = msgspec.field(default_factory=dict)
     baselines: Mapping[str, MiB] = msgspec.field(default_factory=dict)
     hand_offs: Mapping[str, SaveHandOffs] = msgspec.field(default_factory=dict)
     usage: Mapping[str, SaveUsage] = msgspec.field(default_factory=dict)
+    holds: tuple[SaveHold, ...] = ()
     last_seq: int = 0
     last_number: int = 0
     suspect: str = ""

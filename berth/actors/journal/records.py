@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from berth.actors.journal.messages import SaveHold
 from berth.ids import Attempt, CardName, Key, LeaseId, ProcessId, RequestId
 from berth.lease import (
     WHOLE_CARD,
@@ -85,7 +86,23 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     until_wall: float | None = None
 
 
+class HoldRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One hold that waits for its card."""
+
+    request: str
+    card_key: str
+    name: str
+    arrived: float
+    format: int = FORMAT
+    ask_mib: int | None = None
+    wait_s: float = 0.0
+    reason: str = ""
+    hold_for_s: float | None = None
+    holding: int = 0
+
+
 _ENCODER = msgspec.json.Encoder()
+_HOLDS = msgspec.json.Decoder(HoldRecord)
 _DECODER = msgspec.json.Decoder(LeaseRecord)
 
 
@@ -182,6 +199,49 @@ def decode_lease(record: bytes, clocks: Clocks, *, same_boot: bool = True) -> Le
             before=running,
         )
     return running
+
+
+def encode_hold(hold: SaveHold) -> bytes:
+    """Return a hold that waits as it is kept."""
+    return _ENCODER.encode(
+        HoldRecord(
+            request=hold.request,
+            card_key=hold.card_key,
+            name=hold.terms.name,
+            arrived=hold.arrived,
+            ask_mib=mib_of(hold.ask),
+            wait_s=hold.terms.wait,
+            reason=hold.terms.reason,
+            hold_for_s=hold.terms.hold_for,
+            holding=hold.holding,
+        )
+    )
+
+
+def decode_hold(record: bytes, clocks: Clocks, *, same_boot: bool = True) -> SaveHold:
+    """Return a hold that waits; one from before a reboot has waited since now.
+
+    Raises:
+        ValueError: the record is no hold of a format this Berth knows.
+    """
+    kept = _HOLDS.decode(record)
+    if kept.format > FORMAT:
+        raise ValueError(f"hold {kept.request} was kept by a newer Berth (format {kept.format})")
+    return SaveHold(
+        request=RequestId(kept.request),
+        card_key=kept.card_key,
+        terms=Terms(
+            name=kept.name,
+            key=Key(""),
+            priority=Priority.HOLD,
+            wait=Seconds(kept.wait_s),
+            reason=kept.reason,
+            hold_for=None if kept.hold_for_s is None else Seconds(kept.hold_for_s),
+        ),
+        ask=WHOLE_CARD if kept.ask_mib is None else MiB(kept.ask_mib),
+        arrived=Instant(kept.arrived if same_boot else clocks.monotonic),
+        holding=kept.holding,
+    )
 
 
 def _until(kept: LeaseRecord, clocks: Clocks, *, same_boot: bool) -> Instant | None:

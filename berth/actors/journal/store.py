@@ -15,17 +15,27 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from berth.actors.journal.core import Batch, LastingEntry
+from berth.actors.journal.core import Batch
 from berth.actors.journal.messages import (
+    DropHold,
     DropLease,
     Kept,
+    LastingEntry,
     SaveBaseline,
     SaveHandOffs,
+    SaveHold,
     SaveLease,
     SaveUsage,
 )
-from berth.actors.journal.records import Clocks, decode_lease, encode_lease
+from berth.actors.journal.records import (
+    Clocks,
+    decode_hold,
+    decode_lease,
+    encode_hold,
+    encode_lease,
+)
 from berth.actors.journal.usage_files import read_usage, write_usage
+from berth.ids import number_of, request_of
 from berth.lease import Lease, with_held
 from berth.units import Instant, MiB, Seconds
 from berth.wire import EventMessage
@@ -50,6 +60,9 @@ _SCHEMA: Final = """
     ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS hand_offs (
         card_key TEXT PRIMARY KEY, record BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS holds (
+        request TEXT PRIMARY KEY, record BLOB NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS events (
         seq INTEGER PRIMARY KEY, at REAL NOT NULL, event BLOB NOT NULL
@@ -96,6 +109,8 @@ class Store:
             decode_lease(record, Clocks())
         for (record,) in self._db.execute("SELECT record FROM hand_offs"):
             _HAND_OFFS.decode(record)
+        for (record,) in self._db.execute("SELECT record FROM holds"):
+            decode_hold(record, Clocks())
 
     def _open(self, path: Path) -> None:
         self.fresh = not path.exists()
@@ -190,6 +205,8 @@ class Store:
                     "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
                     (entry.card_key, entry.lease.id, encode_lease(entry.lease, clocks)),
                 )
+                if entry.lease.held.holder is None:  # a hold that is held waits no more
+                    self._apply(DropHold(request=request_of(entry.lease.id)), clocks)
             case DropLease():
                 self._db.execute(
                     "DELETE FROM leases WHERE card_key = ? AND lease = ?",
@@ -207,6 +224,13 @@ class Store:
                 )
             case SaveUsage():
                 write_usage(self._path.parent, entry)
+            case SaveHold():
+                self._db.execute(
+                    "INSERT OR REPLACE INTO holds VALUES (?, ?)",
+                    (entry.request, encode_hold(entry)),
+                )
+            case DropHold():
+                self._db.execute("DELETE FROM holds WHERE request = ?", (entry.request,))
 
     def prune(self, *, keep_for: Seconds = KEEP_FOR, keep_bytes: int = KEEP_BYTES) -> None:
         """Drop events that are too old, and the oldest while the file is too large."""
@@ -263,12 +287,21 @@ class Store:
             hand_offs={card_key: _HAND_OFFS.decode(record) for card_key, record in taken},
             baselines={card_key: MiB(mib) for card_key, mib in rows},
             usage=read_usage(self._path.parent),
+            holds=self._holds(clocks, same_boot=same_boot),
             last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
             last_number=self._last_number,
             suspect=f"the journal could not be read and was set aside as {self.set_aside}"
             if self.set_aside
             else "",
         )
+
+    def _holds(self, clocks: Clocks, *, same_boot: bool) -> tuple[SaveHold, ...]:
+        rows = self._db.execute("SELECT record FROM holds").fetchall()
+        holds = [decode_hold(record, clocks, same_boot=same_boot) for (record,) in rows]
+        if not same_boot:
+            for hold in holds:
+                self._apply(hold, clocks)
+        return tuple(sorted(holds, key=lambda hold: number_of(hold.request)))
 
     def events(
         self, after_seq: int | None, within: Seconds | None, limit: int

@@ -5,7 +5,8 @@ own; the command that takes several is answered once all of them are granted. Sh
 refused, or the command go away while it waits, those it has already are given back: a person who
 asked for all cards does not keep half of them unknowingly.
 
-A hold that nobody waits for (`berth hold --no-wait`) stays in the queue without a client.
+A hold that nobody waits for (`berth hold --no-wait`) stays in the queue without a client. No client
+will ask for it again after a restart, so the journal keeps it until it is granted or taken back.
 """
 
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.actors.card.messages import ReleaseLease
+from berth.actors.journal.messages import DropHold, Record, SaveHold
 from berth.actors.node import requests
 from berth.actors.node.desk import Desk, with_item, without_item
 from berth.actors.node.messages import Called, Failure, ReleaseHolds, TakeHold, Wanted
@@ -42,9 +44,32 @@ def on_take(desk: Desk, called: Called, op: TakeHold) -> None:
     asked = []
     for card in cards:
         wanted = Wanted(terms=_terms(op), mib=op.mib, cards=(card.name,), numbered=True)
-        asked.append(requests.ask_cards(desk, called, wanted, (card,), holding=number))
+        request = requests.ask_cards(desk, called, wanted, (card,), holding=number)
+        _keep(desk, request, card)
+        asked.append(request)
     if not op.patient:
         desk.reply(called, {"requests": asked, "leases": [], "state": "queued"})
+
+
+def _keep(desk: Desk, request: RequestId, card: CardIdentity) -> None:
+    party = desk.node.requests[request]
+    if party.kept:
+        seek = party.sought[card.name]
+        keep = SaveHold(
+            request=request,
+            card_key=card.key,
+            terms=seek.terms,
+            ask=seek.ask,
+            arrived=seek.arrived,
+            holding=party.holding,
+        )
+        desk.effects.append(Record(entries=(keep,)))
+
+
+def waits_no_more(desk: Desk, request: RequestId, party: Party) -> None:
+    """A request is over without a grant: the journal forgets a hold that it kept so far."""
+    if party.kept:
+        desk.effects.append(Record(entries=(DropHold(request=request),)))
 
 
 def _terms(op: TakeHold) -> Terms:
@@ -101,8 +126,15 @@ def on_granted(desk: Desk, lease: LeaseId, party: Party) -> None:
     )
 
 
-def on_refused(desk: Desk, party: Party, failure: Failure) -> None:
-    """One card cannot be held, so none of them is."""
+def on_refused(desk: Desk, request: RequestId, party: Party, failure: Failure) -> None:
+    """One card cannot be held, so none of them is; what is kept outlives a berthd that stops."""
+    if party.kept and failure.code is Code.SHUTTING_DOWN:
+        return
+    waits_no_more(desk, request, party)
+    _end(desk, party, failure)
+
+
+def _end(desk: Desk, party: Party, failure: Failure) -> None:
     holding = desk.node.holdings.get(party.holding)
     if holding is not None:
         _give_up(desk, party.holding, holding, "another card was refused")
@@ -187,7 +219,7 @@ def _take_back(desk: Desk, request: RequestId) -> None:
         return
     requests.withdraw(desk, request, "released by a person")
     failure = Failure(code=Code.WITHDRAWN, message="released by a person before it was granted")
-    on_refused(desk, party, failure)
+    _end(desk, party, failure)
 
 
 def _release(desk: Desk, lease: LeaseId) -> None:

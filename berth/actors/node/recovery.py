@@ -1,10 +1,11 @@
-"""A node that starts, with the leases that outlived the last one."""
+"""A node that starts, with the leases and the waiting holds that outlived the last one."""
 
 from collections.abc import Sequence
 
-from berth.actors.journal.messages import Kept
-from berth.actors.node.state import Party
-from berth.ids import CardName, LeaseId
+from berth.actors.card.messages import SeekLease
+from berth.actors.journal.messages import Kept, SaveHold
+from berth.actors.node.state import Holding, Party
+from berth.ids import CardName, LeaseId, RequestId, lease_of, number_of
 from berth.lease import Lease
 from berth.readings import CardIdentity
 
@@ -21,6 +22,47 @@ def parties(kept: Kept, cards: Sequence[CardIdentity]) -> dict[LeaseId, Party]:
             found[lease.id] = lease
             on.setdefault(lease.id, set()).add(card.name)
     return {lease.id: _party(lease, on[lease.id], cards) for lease in found.values()}
+
+
+def waiting(
+    kept: Kept, cards: Sequence[CardIdentity]
+) -> tuple[dict[RequestId, Party], dict[int, Holding]]:
+    """Return the holds that wait without a client, and the commands that they belong to.
+
+    One whose lease is kept was granted just before berthd ended. Those of cards that are not
+    governed (now) stay in the journal.
+    """
+    names = {identity.key: identity.name for identity in cards}
+    granted = {lease.id for leases in kept.leases.values() for lease in leases}
+    requests: dict[RequestId, Party] = {}
+    holdings: dict[int, Holding] = {}
+    for hold in kept.holds:
+        if hold.card_key in names and lease_of(hold.request) not in granted:
+            requests[hold.request] = _hold(hold, names[hold.card_key])
+            holdings[hold.holding] = Holding(connection=None, message_id="")
+    return requests, holdings
+
+
+def _hold(hold: SaveHold, card: CardName) -> Party:
+    seek = SeekLease(
+        request=hold.request,
+        terms=hold.terms,
+        ask=hold.ask,
+        holder=None,
+        cards=(card,),
+        arrived=hold.arrived,
+    )
+    return Party(
+        number=number_of(hold.request),
+        name=hold.terms.name,
+        key=hold.terms.key,
+        cards=(card,),
+        exclusive=hold.terms.exclusive,
+        is_hold=True,
+        sought={card: seek},
+        holding=hold.holding,
+        kept=True,
+    )
 
 
 def _party(lease: Lease, on: set[CardName], cards: Sequence[CardIdentity]) -> Party:

@@ -80,6 +80,7 @@ def ask_cards(
         message_id=called.message_id,
         is_hold=is_hold,
         holding=holding,
+        kept=of_hold is not None and of_hold.connection is None,
     )
     party = replace(party, behind=_namesake(desk.node, party) if party.exclusive else "")
     request = RequestId(f"r{number}")
@@ -263,7 +264,8 @@ def on_granted(desk: Desk, event: RequestGranted) -> None:
     )
     _move_up(desk, event.request, event.lease)
     if party.holding:
-        party = replace(party, connection=None)  # a hold has no process to hear anything
+        # A hold has no process to hear anything. What is granted is kept as a lease.
+        party = replace(party, connection=None, kept=False)
         desk.node = replace(desk.node, leases=with_item(desk.node.leases, event.lease, party))
         holds.on_granted(desk, event.lease, party)
     else:
@@ -300,7 +302,7 @@ def on_refused(desk: Desk, event: RequestRefused) -> None:
         code=event.code, message=event.message, hint=event.hint, waited_out=event.waited_out
     )
     if party.holding:
-        holds.on_refused(desk, party, failure)
+        holds.on_refused(desk, event.request, party, failure)
     else:
         desk.answer(party, None, failure)
 
@@ -365,6 +367,7 @@ def withdraw(desk: Desk, request: RequestId, why: str) -> None:
     """Take a request back, and tell its cards. A grant on its way goes back when it comes."""
     party = desk.node.requests[request]
     _forget_request(desk, request)
+    holds.waits_no_more(desk, request, party)
     if request not in desk.node.commits:
         for card in party.cards:
             desk.to_card(card, WithdrawRequest(request=request, why=why))

@@ -75,8 +75,9 @@ class Party(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     that is started again is asked again. `start_by`: until when a grant holds. `stands` is what
     each card last said of it, `stood` when, and `shown` what its client was told of that, None
     where it names a time, which is another one by now. `holding`: which command of a person it
-    belongs to, 0 when to none. Of a lease on several cards, `attempt` numbers the orders to its
-    holder, `draining` are the cards that want it gone, and `ended` those whose books it has left.
+    belongs to, 0 when to none; `kept`: it waits without a client, and the journal keeps it. Of a
+    lease on several cards, `attempt` numbers the orders to its holder, `draining` are those cards
+    that want it gone, and `ended` those whose books it has left.
     """
 
     number: int
@@ -96,6 +97,7 @@ class Party(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stood: Instant = Instant(0.0)
     shown: Mapping[str, object] | None = None
     holding: int = 0
+    kept: bool = False
     attempt: Attempt = Attempt(0)
     draining: frozenset[CardName] = frozenset()
     ended: frozenset[CardName] = frozenset()
