@@ -80,6 +80,7 @@ class _Step(msgspec.Struct):
             case Connected():
                 self._on_connected()
             case Disconnected():
+                self.tenancy = replace(self.tenancy, attaching=False)
                 if self.tenancy.away_since is None:
                     self.tenancy = replace(self.tenancy, away_since=self.now)
             case Queued():
@@ -151,12 +152,13 @@ class _Step(msgspec.Struct):
 
     def _attach(self, held: Holding) -> None:
         state = {
-            "lease": held.lease,
+            "lease": held.lease or None,
             "state": "draining" if held.order else "running",
             "attempt": held.attempt,
             "pids": [self.tenancy.wish.pid],
             "started_s": since(held.since, self.now),
         }
+        self.tenancy = replace(self.tenancy, attaching=True)
         self._send("attach", {**self._terms(self.tenancy.wish.wait), **state})
 
     # --- from asking to holding -------------------------------------------------------------
@@ -190,12 +192,19 @@ class _Step(msgspec.Struct):
     # --- answers ----------------------------------------------------------------------------
 
     def _on_done(self, event: Done) -> None:
+        if event.op == "attach":
+            self.tenancy = replace(self.tenancy, attaching=False)
         match self.tenancy.phase:
             case Starting(granted=granted) if event.op == "lease.started":
                 if event.lease == granted.lease:
                     self._hold(granted)
             case Holding() if event.op == "attach":
                 self._go(replace(self.tenancy.phase, lease=event.lease))
+            case Returning(lease=lease) as returning if event.op == "attach" and (
+                event.lease != lease
+            ):  # given back while it was attached, under a number that it had no longer
+                self._go(replace(returning, lease=event.lease))
+                self._send("lease.release", {"lease": event.lease})
             case Returning() if event.op == "lease.release":
                 self._returned(event.lease)
             case Withdrawing() if event.op == "withdraw":
@@ -218,6 +227,8 @@ class _Step(msgspec.Struct):
             self._ask_anew(self.now, phase.comes_back)
 
     def _on_refused(self, event: Refused) -> None:
+        if event.op == "attach":
+            self.tenancy = replace(self.tenancy, attaching=False)
         match event.op, self.tenancy.phase:
             case "lease.request", Asking() | Starting():
                 self._go(Over(failure=event.failure))
@@ -225,10 +236,17 @@ class _Step(msgspec.Struct):
                 if granted.lease == event.lease:  # taken back, for it was not started in time
                     self._ask_anew(asked, wait)
             case "lease.release", Returning():
-                if event.failure.code == Code.INTERNAL:
+                if self.tenancy.attaching:
+                    pass  # its new number comes with the answer to that
+                elif event.failure.code == Code.INTERNAL:
                     self._send("lease.release", {"lease": event.lease})
                 else:  # nobody knows of it: it is as good as heard
                     self._returned(event.lease)
+            case "attach", Holding(lease=lease) as held if (
+                event.failure.code == Code.NOT_YOURS and lease == event.lease != ""
+            ):  # a berthd that lost its journal has given that number to another
+                self._go(replace(held, lease=""))
+                self._attach(self.tenancy.phase)
             case "attach", Holding(lease=lease):
                 text = f"{lease} could not be attached again: {event.failure.message}"
                 self.effects.append(Warn(text=text))

@@ -85,12 +85,16 @@ Phase: TypeAlias = Asking | Starting | Holding | Returning | Withdrawing | Over
 
 
 class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
-    """A script's lease: what it wants, how far it is, how often it asked, if berthd is away."""
+    """A script's lease: what it wants, how far it is, how often it asked, if berthd is away.
+
+    `attaching`: it has said what it holds, and berthd has not answered yet.
+    """
 
     wish: Wish
     phase: Phase
     asks: int = 0
     away_since: Instant | None = None
+    attaching: bool = False
 
     @property
     def settled(self) -> bool:

@@ -129,8 +129,7 @@ def _take(steps: Steps, event: RunEvent) -> None:
         case Attached():
             _on_attached(steps, event)
         case LeaseGone():
-            if isinstance(steps.run.phase, Running):
-                attach(steps)  # the command runs: berthd must count what it uses
+            _attach_anew(steps)
         case ReleaseHeard():
             if isinstance(steps.run.phase, Leaving):
                 steps.leave(steps.run.phase.status)
@@ -202,6 +201,14 @@ def attach(steps: Steps) -> None:
                 ran_for=since(phase.ended, steps.now),
             )
         )
+
+
+def _attach_anew(steps: Steps) -> None:
+    """Ask for another lease in place of one that is gone: what the command uses must be counted."""
+    phase = steps.run.phase
+    if isinstance(phase, Running | Leftovers) and phase.lease is not None:
+        steps.run = replace(steps.run, phase=replace(phase, lease=None))
+        attach(steps)
 
 
 def _work_state(run: Run, phase: Running) -> str:

@@ -120,8 +120,11 @@ class Link:
 
 
 def _refused(op: str, error: dict[str, Any]) -> RunEvent | None:
-    """Return a refusal that matters: of the request, of a start or release that nobody knows of."""
-    if op == "lease.started" and error.get("code") in {"not_found", "not_yours"}:
+    """Return a refusal that matters: of the request, or of a lease that is not ours any more.
+
+    A berthd that has lost its journal may have given the number of this run's lease to another.
+    """
+    if op in {"lease.started", "attach"} and error.get("code") in {"not_found", "not_yours"}:
         return LeaseGone()
     if op not in {"lease.request", "lease.release"}:
         return None

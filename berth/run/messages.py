@@ -68,7 +68,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseGone(msgspec.Struct, frozen=True):
-    """berthd does not know the lease (any more) that this run was started under."""
+    """berthd does not know the lease that this run was started under, or knows it as another's."""
 
 
 class ReleaseHeard(msgspec.Struct, frozen=True):

@@ -391,5 +391,23 @@ def test_command_is_shown_its_cards(
 def test_start_that_berthd_does_not_know_of_is_attached() -> None:
     """S6: the command runs all the same, and must be counted."""
     run = running()
-    effects = run.hear(LeaseGone())
-    assert [type(effect) for effect in effects] == [SendAttach]
+    (attach,) = run.hear(LeaseGone())
+    assert isinstance(attach, SendAttach)
+    assert attach.lease is None
+
+
+def test_run_whose_lease_is_anothers_now_attaches_once_without_it() -> None:
+    """A berthd that lost its journal gave its number away; refused again, it lets it be."""
+    run = running()
+    run.loses_berthd()
+    (first,) = run.connects()
+    assert isinstance(first, SendAttach)
+    assert first.lease == "L1"
+    (second,) = run.hear(LeaseGone())
+    assert isinstance(second, SendAttach)
+    assert second.lease is None
+    assert run.hear(LeaseGone()) == []
+    run.hear(Attached(lease="L2"))
+    (third,) = run.ordered("attach", attempt=0)
+    assert isinstance(third, SendAttach)
+    assert third.lease == "L2"

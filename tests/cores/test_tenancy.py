@@ -38,6 +38,7 @@ from berth.client.state import (
     begin,
     wake_at,
 )
+from berth.errors import Code
 from berth.lease import START_WITHIN
 from berth.units import Instant, Seconds, after
 from berth.wire import TRY_FOR
@@ -321,6 +322,42 @@ def test_attach_may_give_the_lease_another_number() -> None:
     played.hear(Disconnected(), Connected(), Done(op="attach", lease="L2"))
     assert isinstance(played.tenancy.phase, Holding)
     assert played.tenancy.phase.lease == "L2"
+
+
+def test_holder_whose_number_is_anothers_now_attaches_without_it() -> None:
+    """Berthd lost its journal, and gave the number away: what this one holds must be counted."""
+    played = Played().holding()
+    played.hear(Disconnected(), Connected())
+    assert played.hear(refused("attach", Code.NOT_YOURS, "L7")) == ["attach"]
+    assert played.sent[-1][1]["lease"] is None
+    played.hear(Done(op="attach", lease="L2"))
+    assert isinstance(played.tenancy.phase, Holding)
+    assert played.tenancy.phase.lease == "L2"
+    assert played.warned == []
+
+
+def test_holder_that_is_refused_without_a_number_too_is_told() -> None:
+    """Asked once more, and not for ever."""
+    played = Played().holding()
+    played.hear(Disconnected(), Connected())
+    played.hear(refused("attach", Code.NOT_YOURS, "L7"))
+    assert played.hear(refused("attach", Code.NOT_YOURS, "")) == []
+    assert len(played.warned) == 1
+
+
+@pytest.mark.parametrize("refused_first", [True, False])
+def test_given_back_while_it_gets_another_number_it_is_given_back_under_that(
+    *, refused_first: bool
+) -> None:
+    """Else the lease would stay for as long as the script's process lives."""
+    played = Played().holding()
+    played.hear(Disconnected(), Connected(), GiveBack())
+    answers = [refused("lease.release", Code.NOT_FOUND, "L7"), Done(op="attach", lease="L2")]
+    played.hear(*(answers if refused_first else reversed(answers)))
+    assert isinstance(played.tenancy.phase, Returning)
+    assert [fields["lease"] for op, fields in played.sent if op == "lease.release"][-1] == "L2"
+    played.hear(Done(op="lease.release", lease="L2"))
+    assert isinstance(played.tenancy.phase, Over)
 
 
 def test_attach_that_is_refused_is_told() -> None:

@@ -477,7 +477,7 @@ def _event_of(op: str, lease: str | None, reply: Reply) -> RunEvent | None:
     """Return what a reply is to a wrapper (as `run/link.py` does from JSON)."""
     failure = reply.failure
     if failure is not None:
-        if op == "started" and failure.code in {Code.NOT_FOUND, Code.NOT_YOURS}:
+        if op in {"started", "attach"} and failure.code in {Code.NOT_FOUND, Code.NOT_YOURS}:
             return LeaseGone()
         if op not in {"request", "release"}:
             return None

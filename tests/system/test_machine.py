@@ -141,6 +141,28 @@ def test_journal_deleted_under_berthd_is_there_for_the_next_one(node: Node) -> N
     assert node.events("alert.raised") == []
 
 
+def test_holders_come_back_to_a_berthd_that_lost_its_journal_though_numbers_repeat(
+    node: Node,
+) -> None:
+    """S6, R4: the second is L1 now; the first, which was, is taken in under another number."""
+    first = node.run("--as", "first", "--needs-mib", "8000", "--", "sleep", "99")
+    assert node.wait_state("first", "running")["lease"] == "L1"
+    node.run("--as", "second", "--needs-mib", "8000", "--", "sleep", "99")
+    assert node.wait_state("second", "running")["lease"] == "L2"
+    node.kill()
+    for file in (node.folder / "state").glob("journal*"):
+        file.unlink()
+    first.send_signal(signal.SIGSTOP)
+    try:
+        node.start()
+        assert node.wait_state("second", "running")["lease"] == "L1"
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert node.wait_state("first", "running")["lease"] == "L2"
+    node.run("--as", "third", "--needs-mib", "9000", "--", "true")
+    wait_for(lambda: (node.waiter("third") or {"code": ""})["code"] == "busy")
+
+
 def test_what_a_killed_daemon_left_is_no_obstacle(node: Node) -> None:
     """HS20: the socket files and the lock of a dead berthd need nobody to delete them."""
     node.kill()
