@@ -44,7 +44,11 @@ class StatusOp(Op, tag="status", frozen=True):
 
 
 class EventsOp(Op, tag="events", frozen=True):
-    """Events after `since` (a sequence number), or of the last `last_s` seconds; oldest first."""
+    """Events after `since` (a sequence number) and of the last `last_s` seconds; oldest first.
+
+    Without `since`, the latest. An answer has not more than fit into it: ask on from its last one,
+    until none come.
+    """
 
     since: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] | None = None
     last_s: Span | None = None

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _SHOWN_BEFORE_FOLLOWING = 10
 _A_DAY = 86400.0
-_AT_ONCE = 10000
 _HEADS = ("seq", "at", "kind", "card", "lease", "request", "name", "why")
 
 _Event = dict[str, Any]
@@ -80,12 +79,12 @@ def events(
 
 def _range(since: str | None) -> dict[str, Any]:
     if since is None:
-        return {"last_s": _A_DAY}
+        return {"since": 0, "last_s": _A_DAY}
     if since.isdecimal():
         return {"since": int(since)}
     if "T" in since or "-" in since or ":" in since:
-        return {"last_s": _since_moment(since)}
-    return {"last_s": duration(since)}
+        return {"since": 0, "last_s": _since_moment(since)}
+    return {"since": 0, "last_s": duration(since)}
 
 
 def _since_moment(text: str) -> float:
@@ -105,13 +104,11 @@ def _since_moment(text: str) -> float:
 
 
 def _all(client: "Client", asked: dict[str, Any]) -> list[_Event]:
-    """Return the events asked for; more than come in one answer are fetched bit by bit."""
-    found: list[_Event] = client.call("events", {**asked, "limit": _AT_ONCE})["events"]
-    batch = found
-    while len(batch) == _AT_ONCE and "since" in asked:
-        asked = {"since": batch[-1]["seq"]}
-        batch = client.call("events", {**asked, "limit": _AT_ONCE})["events"]
-        found += batch
+    """Return the events asked for: page by page, until one is empty."""
+    found: list[_Event] = []
+    while page := client.call("events", asked)["events"]:
+        found += page
+        asked = {"since": page[-1]["seq"]}
     return found
 
 

@@ -15,7 +15,6 @@ from berth.paths import events_path, socket_path
 from berth.views import Status
 from berth.wire import EventMessage
 
-_PAGE: Final = 1000
 _FILL_EVERY_MS: Final = 2000
 _COMMON: Final = frozenset(EventMessage.__struct_fields__) - {"facts"}
 
@@ -79,12 +78,12 @@ def _kept_after(path: Path, seq: int) -> Generator[Event, None, None]:
     """Return what is kept after a number, page by page."""
     while True:
         with Client(path) as client:
-            page = client.call("events", {"since": seq, "limit": _PAGE})["events"]
+            page = client.call("events", {"since": seq})["events"]
+        if not page:
+            return
         for told in page:
             seq = told["seq"]
             yield _event(told)
-        if len(page) < _PAGE:
-            return
 
 
 def _follow(path: Path, seq: int) -> Generator[Event, None, None]:

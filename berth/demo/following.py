@@ -64,7 +64,7 @@ class Follower(threading.Thread):
     def _fill(self) -> None:
         try:
             with Client(self._path, answer_within=2.0) as client:
-                missed = client.call("events", {"since": self._last, "limit": 1000})["events"]
+                missed = client.call("events", {"since": self._last})["events"]
         except BerthError:  # berthd is going already
             return
         for event in missed:

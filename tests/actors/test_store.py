@@ -245,6 +245,32 @@ def test_events_after_a_number_come_oldest_first(
     assert seqs(store, after_seq, limit=limit) == expected
 
 
+def test_more_events_than_fit_into_an_answer_come_page_by_page(store: Store) -> None:
+    """An answer too large for a frame would never come, and its reading would keep grants off."""
+    store.write(Batch(events=tuple(_wordy(seq) for seq in range(1, 1001))))
+    found: list[int] = []
+    pages = 0
+    while page := store.events(found[-1] if found else 0, None, 10000):
+        found += [event.seq for event in page]
+        pages += 1
+    assert found == list(range(1, 1001))
+    assert pages > 2
+    latest = [event.seq for event in store.events(None, None, 10000)]
+    assert latest == found[-len(latest) :]
+    assert 1 < len(latest) < 1000
+
+
+def test_event_that_is_larger_than_an_answer_should_be_comes_alone(store: Store) -> None:
+    """Whoever pages must get past it."""
+    store.write(Batch(events=(_wordy(1, 2 * store_module.ANSWER_BYTES), _wordy(2))))
+    assert [event.seq for event in store.events(0, None, 10)] == [1]
+    assert [event.seq for event in store.events(1, None, 10)] == [2]
+
+
+def _wordy(seq: int, size: int = 1000) -> EventMessage:
+    return EventMessage(seq=seq, at="2026-11-30T12:00:00.000Z", kind="lease.queued", why="w" * size)
+
+
 class Wall:
     """A wall clock that is set by hand."""
 

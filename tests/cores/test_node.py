@@ -204,6 +204,37 @@ def test_events_are_asked_of_the_journal_and_answered_flat() -> None:
     assert len(node.replies(message_id)) == 1
 
 
+def reads(node: PlayedNode) -> list[ReadEvents]:
+    return [effect for effect in node.said if isinstance(effect, ReadEvents)]
+
+
+def test_events_are_read_for_one_client_after_the_other() -> None:
+    """The journal writes grants: it must never have more than one answer's worth to read first."""
+    node = PlayedNode()
+    one, gone, last = (node.calls(name, EVENTS) for name in ("one", "gone", "last"))
+    node.leaves("gone")
+    (first,) = reads(node)
+    node.hear(EventsRead(call=first.call, events=()))
+    assert fields(node.answer(one))["events"] == []
+    (_, second) = reads(node)
+    node.hear(EventsRead(call=second.call, events=()))
+    assert fields(node.answer(last))["events"] == []
+    assert node.answer(gone) is None
+    assert node.node.reads == ()
+
+
+def test_journal_that_was_silent_for_one_is_asked_for_the_next() -> None:
+    """3.9: an answer that never comes must not end all reading."""
+    node = PlayedNode()
+    node.calls("one", EVENTS)
+    node.later(3)
+    two = node.calls("two", EVENTS)
+    node.later(2)
+    (_, second) = reads(node)
+    node.hear(EventsRead(call=second.call, events=()))
+    assert fields(node.answer(two))["events"] == []
+
+
 def test_events_that_the_journal_does_not_read_are_answered_as_failed() -> None:
     """3.9: the same deadline holds where it is not a card that is silent."""
     node = PlayedNode()

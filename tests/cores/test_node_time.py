@@ -73,14 +73,46 @@ def test_card_that_describes_itself_twice_counts_once() -> None:
     assert node.answer(message_id) is None
 
 
-def test_two_statuses_at_once_are_two_answers() -> None:
-    """Parts belong to the call that asked for them."""
+def describe_all(node: PlayedNode) -> None:
+    """Let both cards answer what they were asked last."""
+    call = node.heard(Describe, "gpu0")[-1].call
+    node.hear(described(call, "gpu0", 0))
+    node.hear(described(call, "gpu1", 1))
+
+
+def test_who_asks_while_a_status_is_made_gets_the_next_one() -> None:
+    """It must show what was done before it was asked for; all who ask meanwhile share it."""
     node = PlayedNode()
-    one, two = node.calls("me", ShowStatus()), node.calls("you", ShowStatus())
-    for ask in node.heard(Describe, "gpu0"):
-        node.hear(described(ask.call, "gpu0", 0))
-        node.hear(described(ask.call, "gpu1", 1))
-    assert shown_cards(node.answer(one)) == shown_cards(node.answer(two)) == ["gpu0", "gpu1"]
+    one = node.calls("me", ShowStatus())
+    two, three = node.calls("you", ShowStatus()), node.calls("them", ShowStatus())
+    assert len(node.heard(Describe, "gpu0")) == 1
+    describe_all(node)
+    assert shown_cards(node.answer(one)) == ["gpu0", "gpu1"]
+    assert node.answer(two) is None
+    assert len(node.heard(Describe, "gpu0")) == 2
+    describe_all(node)
+    assert shown_cards(node.answer(two)) == shown_cards(node.answer(three)) == ["gpu0", "gpu1"]
+    assert node.node.gathering is None
+
+
+def test_next_status_begins_though_a_card_was_silent_for_this_one() -> None:
+    """3.9: the deadline of a gathering ends it for those who wait for the next one, too."""
+    node = PlayedNode()
+    node.calls("me", ShowStatus())
+    two = node.calls("you", ShowStatus())
+    node.later(1.0)
+    describe_all(node)
+    assert shown_cards(node.answer(two)) == ["gpu0", "gpu1"]
+
+
+def test_client_that_is_gone_waits_for_no_status() -> None:
+    """Nobody is asked for it, and nothing is sent to nobody."""
+    node = PlayedNode()
+    node.calls("me", ShowStatus())
+    node.calls("you", ShowStatus())
+    node.leaves("you")
+    describe_all(node)
+    assert len(node.heard(Describe, "gpu0")) == 1
 
 
 def test_status_of_a_node_without_cards_is_answered_at_once() -> None:

@@ -323,7 +323,7 @@ class NodeMachine(RuleBasedStateMachine):
     def calls_and_gatherings_never_outlive_their_deadline(self) -> None:
         node, now = self.node.node, self.node.now
         assert all(calling.answer_by > now for calling in node.calls.values())
-        assert all(gathering.answer_by > now for gathering in node.gathering.values())
+        assert node.gathering is None or node.gathering.answer_by > now
 
     @invariant()
     def everybody_who_is_there_was_told_within_five_seconds(self) -> None:

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 KEEP_FOR: Final = Seconds(30 * 86400)
 KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
+ANSWER_BYTES: Final = 256 * 1024  # of a message, not of memory
+"""How much is read of the events for one answer: it must fit into a frame, and others wait."""
 _PRUNED_AT_ONCE: Final = 5000
 _LARGEST: Final = (1 << 63) - 1
 _DAMAGE: Final = frozenset({"SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"})
@@ -306,19 +308,28 @@ class Store:
     def events(
         self, after_seq: int | None, within: Seconds | None, limit: int
     ) -> tuple[EventMessage, ...]:
-        """Return events after a number and within the last seconds: the oldest of them first.
+        """Return events after a number and within the last seconds, in the order of their numbers.
 
-        With neither, the latest ones.
+        Not more than fit into one answer: the oldest after the number; without one, the latest.
         """
         since = 0.0 if within is None else time.time() - within
-        newest_first = after_seq is None
-        order = "DESC" if newest_first else "ASC"
-        rows: list[Any] = self._db.execute(
+        after = min(after_seq or 0, _LARGEST)
+        if within is not None:  # found by the index on time; else all before would be read
+            first = self._db.execute("SELECT min(seq) FROM events WHERE at >= ?", (since,))
+            after = max(after, int(first.fetchone()[0] or _LARGEST) - 1)
+        order = "DESC" if after_seq is None else "ASC"
+        rows = self._db.execute(
             f"SELECT event FROM events WHERE seq > ? AND at >= ? ORDER BY seq {order} LIMIT ?",  # noqa: S608
-            (min(after_seq or 0, _LARGEST), since, limit),
-        ).fetchall()
-        found = [_EVENTS.decode(row[0]) for row in rows]
-        return tuple(reversed(found) if newest_first else found)
+            (after, since, limit),
+        )
+        found: list[EventMessage] = []
+        size = 0
+        for (event,) in rows:
+            size += len(event)
+            if found and size > ANSWER_BYTES:
+                break
+            found.append(_EVENTS.decode(event))
+        return tuple(reversed(found) if after_seq is None else found)
 
     def _meta(self, name: str, default: str) -> str:
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()

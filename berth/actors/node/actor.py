@@ -81,6 +81,12 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
             self._socket.tell(CloseSocket())
             self._socket.join(timeout=CLOSE_WITHIN)
 
+    def hear(self, message: NodeInbox) -> None:
+        """Take one event through the core; the door may tell another in place of a client's."""
+        super().hear(message)
+        if isinstance(message, Called) and self._socket is not None:
+            self._socket.handled()
+
     def leave_out(self, message: NodeInbox) -> None:
         """Refuse what has made the node fail twice."""
         if isinstance(message, Called) and self._socket is not None:
@@ -88,6 +94,7 @@ class NodeActor(BerthActor[NodeInbox, Node, NodeEffect]):
             failure = Failure(code=Code.INTERNAL, message=why)
             connection, message_id = message.peer.connection, message.message_id
             self._socket.tell(Reply(connection=connection, message_id=message_id, failure=failure))
+            self._socket.handled()
 
     def perform(self, effect: NodeEffect) -> None:
         """Send an effect where it belongs."""

@@ -33,14 +33,12 @@ from msgspec.structs import replace
 from berth.actors.card.messages import (
     CardInbox,
     CloseCard,
-    Describe,
     HolderAnswered,
     HolderStarted,
     ReclaimLease,
     ReleaseLease,
     StopLease,
 )
-from berth.actors.journal.messages import ReadEvents
 from berth.actors.node import (
     agreement,
     attaching,
@@ -48,10 +46,12 @@ from berth.actors.node import (
     choice,
     confirming,
     holds,
+    reading,
     requests,
+    status,
     telling,
 )
-from berth.actors.node.desk import Desk, with_item, without_item
+from berth.actors.node.desk import Desk
 from berth.actors.node.inbox import (
     CallDone,
     CallFailed,
@@ -88,7 +88,6 @@ from berth.actors.node.messages import (
     Publish,
     Reclaim,
     ReleaseHolds,
-    Reply,
     ReplyData,
     SayHello,
     ShowEvents,
@@ -100,13 +99,11 @@ from berth.actors.node.messages import (
     TellWord,
     Withdraw,
 )
-from berth.actors.node.state import Gathering, Node
+from berth.actors.node.state import Node
 from berth.errors import BerthBug, Code
-from berth.units import Instant, Seconds, after, since
-from berth.views import NodeView, Status
+from berth.units import Instant, Seconds
 from berth.wire import PROTOCOL
 
-GATHER_WITHIN: Final = Seconds(1.0)
 HEARTBEAT: Final = Seconds(5.0)
 
 
@@ -133,9 +130,9 @@ def decide(node: Node, event: NodeInbox, now: Instant) -> tuple[Node, tuple[Node
         case CallFailed():
             calls.on_failed(desk, event)
         case CardDescribed():
-            _on_described(desk, event)
+            status.on_described(desk, event)
         case EventsRead():
-            _on_events(desk, event)
+            reading.on_read(desk, event)
         case EventTold():
             desk.effects.append(Publish(event=event.event))
         case CardRestarted():
@@ -170,12 +167,9 @@ def _on_called(desk: Desk, called: Called) -> None:
             cards = [requests.card_grant(card) for card in desk.node.cards]
             desk.reply(called, {"cards": cards})
         case ShowStatus():
-            _gather(desk, called)
+            status.on_asked(desk, called)
         case ShowEvents():
-            call = desk.call(called)
-            desk.effects.append(
-                ReadEvents(call=call, after_seq=op.after_seq, within=op.within, limit=op.limit)
-            )
+            reading.on_asked(desk, called, op)
         case AskLease():
             requests.on_ask(desk, called, op.wanted)
         case AttachLease():
@@ -278,78 +272,19 @@ def _refuse(desk: Desk, *refused: RequestRefused | None) -> None:
             requests.on_refused(desk, event)
 
 
-def _on_events(desk: Desk, event: EventsRead) -> None:
-    calling = desk.node.calls.get(event.call)
-    if calling is None:
-        return
-    desk.node = replace(desk.node, calls=without_item(desk.node.calls, event.call))
-    desk.answer(calling, {"events": [told.flat() for told in event.events]})
-
-
-# --- status ---------------------------------------------------------------------------------------
-
-
-def _gather(desk: Desk, called: Called) -> None:
-    call = desk.silent_call()
-    gathering = Gathering(
-        connection=called.peer.connection,
-        message_id=called.message_id,
-        answer_by=after(desk.now, GATHER_WITHIN),
-    )
-    desk.node = replace(desk.node, gathering=with_item(desk.node.gathering, call, gathering))
-    for card in desk.node.cards:
-        desk.to_card(card.name, Describe(call=call))
-    if not desk.node.cards:
-        _show(desk, call)
-
-
-def _on_described(desk: Desk, event: CardDescribed) -> None:
-    gathering = desk.node.gathering.get(event.call)
-    if gathering is None:
-        return
-    gathering = replace(gathering, parts=with_item(gathering.parts, event.card, event))
-    desk.node = replace(desk.node, gathering=with_item(desk.node.gathering, event.call, gathering))
-    if len(gathering.parts) == len(desk.node.cards):
-        _show(desk, event.call)
-
-
-def _show(desk: Desk, call: CallId) -> None:
-    """Answer a status with what the cards have said."""
-    gathering = desk.node.gathering[call]
-    desk.node = replace(desk.node, gathering=without_item(desk.node.gathering, call))
-    order = [card.name for card in desk.node.cards if card.name in gathering.parts]
-    parts = [gathering.parts[name].status for name in order]
-    status = Status(
-        v=PROTOCOL,
-        node=NodeView(
-            name=desk.node.name,
-            version=desk.node.version,
-            pid=desk.node.pid,
-            uptime_s=round(since(desk.node.started, desk.now), 1),
-        ),
-        cards=tuple(part.card for part in parts),
-        leases=tuple(lease for part in parts for lease in part.leases),
-        waiting=tuple(waiter for part in parts for waiter in part.waiting),
-        stowaways=tuple(stowaway for part in parts for stowaway in part.stowaways),
-    )
-    desk.effects.append(
-        Reply(connection=gathering.connection, message_id=gathering.message_id, data=status)
-    )
-
-
 # --- time, and clients that are gone --------------------------------------------------------------
 
 
 def _on_peer_gone(desk: Desk, event: PeerGone) -> None:
     requests.lost(desk, event.connection)
     calls.lost(desk, event.connection)
+    status.lost(desk, event.connection)
 
 
 def _on_tick(desk: Desk) -> None:
-    for call, gathering in tuple(desk.node.gathering.items()):
-        if desk.now >= gathering.answer_by:
-            _show(desk, call)
+    status.on_tick(desk)
     calls.on_tick(desk)
+    reading.on_tick(desk)
     agreement.on_tick(desk)
     confirming.on_tick(desk)
     _refuse(desk, *choice.on_tick(desk))

@@ -4,6 +4,10 @@ ZeroMQ sockets belong to one thread, and an actor's thread sits in its inbox. So
 them: what comes in is parsed at the door (`codec.py`) and told to the node; what goes out arrives
 through a queue and a wake-up. A message that cannot be delivered is told to the node: its client is
 gone.
+
+Of what comes in, only so much is told to the node as it can handle soon: what is beyond it waits
+with its sender, and ZeroMQ takes from each of them in turn. So a client that asks without end
+delays nobody else, and the node's inbox stays short.
 """
 
 import errno
@@ -53,6 +57,8 @@ connection ends, so an answer sent right before it would be lost.
 """
 
 
+AT_ONCE: Final = 128
+"""How many operations the node may have before it at once; at half of that it is told more."""
 _LOOK_AT_DOOR_EVERY: Final = 2.0
 """How often the files of the sockets are looked after (seconds)."""
 
@@ -102,6 +108,9 @@ class SocketThread(threading.Thread):
         self._pub = self._bind(zmq.PUB, events_path(path), {})
         self._clients: OrderedDict[Connection, _Client] = OrderedDict()
         self._answered = -_READ_WITHIN
+        self._told = 0
+        self._handled = 0
+        self._full = False
 
     def _bind(self, kind: int, path: Path, own: dict[int, int]) -> "zmq.Socket[bytes]":
         """Bind a socket that only its owner can connect to (S4). Options hold from the bind on."""
@@ -123,6 +132,12 @@ class SocketThread(threading.Thread):
         self._outgoing.put(message)
         os.eventfd_write(self._wake, 1)
 
+    def handled(self) -> None:
+        """Note that the node has handled an operation. Called from the node's thread only."""
+        self._handled += 1
+        if self._full and self._told - self._handled <= AT_ONCE // 2:
+            os.eventfd_write(self._wake, 1)
+
     def run(self) -> None:
         """Serve until told to close. A thread that dies takes its node along."""
         try:
@@ -139,6 +154,9 @@ class SocketThread(threading.Thread):
         poller.register(self._wake, zmq.POLLIN)
         serving, looked = True, time.monotonic()
         while serving:
+            self._full = True  # so that the node says when there is room, also from now on
+            self._full = self._told - self._handled >= AT_ONCE
+            poller.modify(self._router, 0 if self._full else zmq.POLLIN)
             ready = dict(poller.poll(round(_LOOK_AT_DOOR_EVERY * 1000)))
             if time.monotonic() - looked >= _LOOK_AT_DOOR_EVERY:
                 looked = time.monotonic()
@@ -174,7 +192,7 @@ class SocketThread(threading.Thread):
 
     def _receive_all(self) -> None:
         with suppress(zmq.Again):
-            while True:
+            while self._told - self._handled < AT_ONCE:
                 self._receive(self._router.recv_multipart(zmq.NOBLOCK, copy=False))
 
     def _receive(self, frames: "list[zmq.Frame]") -> None:
@@ -193,6 +211,7 @@ class SocketThread(threading.Thread):
             self._send(connection, encode_refusal(bad))
             return
         peer = Peer(connection=connection, process=client.process)
+        self._told += 1
         self._node.tell(Called(peer=peer, message_id=message_id, op=op))
 
     def _client(self, connection: Connection, pid: int, *, mirrored: bool) -> "_Client":

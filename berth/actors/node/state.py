@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from berth.actors.card.messages import SeekLease
+from berth.actors.journal.messages import ReadEvents
 from berth.actors.node.inbox import (
     CallDone,
     CallFailed,
@@ -151,10 +152,13 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gathering(msgspec.Struct, frozen=True, kw_only=True):
-    """A status in the making: what the cards have said so far. Answered as it is at `answer_by`."""
+    """A status in the making: what the cards have said so far, and who `asked` (by which message).
 
-    connection: Connection
-    message_id: str
+    Answered as it is at `answer_by`.
+    """
+
+    call: CallId
+    asked: tuple[tuple[Connection, str], ...]
     answer_by: Instant
     parts: Mapping[CardName, CardDescribed] = msgspec.field(default_factory=dict)
 
@@ -164,6 +168,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     `last_number` and `last_call` are the last that were given, by this node or those before it:
     answers to a node that failed come to the next one, which must not take them for its own.
+    `status_asked` is who wants the next status, `reads` what is read of the journal, one by one.
     """
 
     name: str
@@ -177,7 +182,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     leases: Mapping[LeaseId, Party] = msgspec.field(default_factory=dict)
     commits: Mapping[RequestId, Commit] = msgspec.field(default_factory=dict)
     calls: Mapping[CallId, Calling] = msgspec.field(default_factory=dict)
-    gathering: Mapping[CallId, Gathering] = msgspec.field(default_factory=dict)
+    gathering: Gathering | None = None
+    status_asked: tuple[tuple[Connection, str], ...] = ()
+    reads: tuple[ReadEvents, ...] = ()
     told: Mapping[Connection, Instant] = msgspec.field(default_factory=dict)
     holdings: Mapping[int, Holding] = msgspec.field(default_factory=dict)
     beats: int = 0
