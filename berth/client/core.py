@@ -167,6 +167,9 @@ class _Step(msgspec.Struct):
         match self.tenancy.phase:
             case Asking(since=asked, wait=wait) | Starting(since=asked, wait=wait):
                 self._go(Asking(since=asked, wait=wait, heard=True, queued=event))
+            case Withdrawing(asked=False) as withdrawing:
+                self._go(replace(withdrawing, asked=True))
+                self._send("withdraw", {"request": event.request})
             case _:
                 pass
 
@@ -250,7 +253,7 @@ class _Step(msgspec.Struct):
             case "attach", Holding(lease=lease):
                 text = f"{lease} could not be attached again: {event.failure.message}"
                 self.effects.append(Warn(text=text))
-            case "withdraw", Withdrawing():
+            case "withdraw" | "lease.request", Withdrawing():
                 self._go(Over())
             case _:
                 pass
@@ -300,8 +303,10 @@ class _Step(msgspec.Struct):
     def _on_give_back(self) -> None:
         match self.tenancy.phase:
             case Asking(queued=Queued(request=request)):
-                self._go(Withdrawing(leave_by=after(self.now, WITHDRAW_WITHIN)))
+                self._go(Withdrawing(leave_by=after(self.now, WITHDRAW_WITHIN), asked=True))
                 self._send("withdraw", {"request": request})
+            case Asking() if self.tenancy.away_since is None:
+                self._go(Withdrawing(leave_by=after(self.now, WITHDRAW_WITHIN)))
             case Asking():
                 self._go(Over())
             case Starting(granted=granted):

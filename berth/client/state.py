@@ -70,9 +70,13 @@ class Returning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Withdrawing(msgspec.Struct, frozen=True, kw_only=True):
-    """It does not want to wait any more, and berthd has to hear it."""
+    """It does not want to wait any more, and berthd has to hear it.
+
+    What was asked and not answered yet is withdrawn once it has a number, or given back.
+    """
 
     leave_by: Instant
+    asked: bool = False
 
 
 class Over(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,8 +77,8 @@ class Lease(Holder):
             NoBerth: no berthd answers.
         """
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._thread.start()
         try:
+            self._thread.start()
             self._wait_until(lambda tenancy: tenancy.settled)
             self._settled()
         except BaseException:  # a Ctrl-C too: the request must not stay behind

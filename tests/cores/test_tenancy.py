@@ -386,6 +386,41 @@ def test_giving_up_a_wait_withdraws_it() -> None:
     assert played.is_over()
 
 
+def test_wait_that_is_given_up_before_its_first_answer_is_withdrawn_by_it() -> None:
+    """A cancelled task: the request is on its way, and its number is not known yet."""
+    played = Played()
+    played.hear(Connected())
+    assert played.hear(GiveBack()) == []
+    assert not played.is_over()
+    assert played.hear(Queued(request="r7")) == ["withdraw"]
+    assert played.hear(Queued(request="r7")) == []
+    played.hear(Done(op="withdraw", lease=""))
+    assert played.is_over()
+
+
+@pytest.mark.parametrize("answer", ["grant", "refusal", "none"])
+def test_wait_that_is_given_up_before_its_first_answer_ends_with_it(answer: str) -> None:
+    """Granted at once it is given back: else the card would be nobody's for half a minute."""
+    played = Played()
+    played.hear(Connected(), GiveBack())
+    match answer:
+        case "grant":
+            assert played.hear(granted()) == ["lease.release"]
+            played.hear(Done(op="lease.release", lease="L7"))
+        case "refusal":
+            played.hear(refused("lease.request", "too_big"))
+        case _:
+            played.passes(WITHDRAW_WITHIN + 0.1)
+    assert played.is_over()
+
+
+def test_wait_that_berthd_never_heard_of_is_over_at_once() -> None:
+    """There is nothing to withdraw."""
+    played = Played()
+    assert played.hear(GiveBack()) == []
+    assert played.is_over()
+
+
 def test_grant_that_crosses_a_withdrawal_is_given_back() -> None:
     """Both were on their way: the lease must not stay."""
     played = Played()
