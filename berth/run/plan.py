@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -64,8 +65,8 @@ def plan_run(
     engine = entry or _NO_ENGINE
     key = Key(secrets.token_hex(16))
     terms = _terms(flags, engine, command, key)
-    slots = flags.drain_slots or engine.drain_slots
-    unload = flags.unload or engine.unload_url
+    slots = _address("--drain-slots", flags.drain_slots, engine, "drain_slots", engine.drain_slots)
+    unload = _address("--unload", flags.unload, engine, "unload_url", engine.unload_url)
     options = RunOptions(
         name=terms["name"],
         wait=Seconds(terms["wait_s"]),
@@ -127,12 +128,14 @@ def _terms(
     flags: RunFlags, engine: EngineTable, command: Sequence[str], key: Key
 ) -> dict[str, Any]:
     """Return the fields of `lease.request` and `attach`."""
-    boundary = (flags.drain_slots or engine.drain_slots) is not None
+    boundary = flags.drain_slots is not None or engine.drain_slots is not None
     return {
         "name": flags.as_ or os.path.basename(command[0]) or "command",  # noqa: PTH119 -- a word
         "key": key,
         "needs_mib": _needs(flags.needs_mib) if flags.needs_mib else engine.needs_mib,
-        "cards": _cards(engine.gpu if flags.gpu is None else flags.gpu),
+        "cards": _cards(_entry(engine, "gpu"), engine.gpu)
+        if flags.gpu is None
+        else _cards("--gpu", flags.gpu),
         "priority": _priority(flags.priority) or engine.priority,
         "wait_s": _span("--wait", flags.wait, engine.wait, 120.0),
         "min_turn_s": _span("--min-turn", flags.min_turn, engine.min_turn, 0.0),
@@ -173,15 +176,41 @@ def _needs(text: str) -> int | list[int]:
     return sizes[0] if len(sizes) == 1 else sizes
 
 
-def _cards(text: str | list[str] | None) -> list[str] | None:
+def _entry(engine: EngineTable, key: str) -> str:
+    """Return where in berth.toml something was read, as a person finds it."""
+    return f'[[engine]] "{engine.name}" in berth.toml: {key}'
+
+
+def _address(
+    flag: str, typed: str | None, engine: EngineTable, key: str, configured: str | None
+) -> str | None:
+    """Return the URL that a flag or the entry names: one that can be called.
+
+    One that cannot would be found out by the first drain, in the middle of a reply.
+    """
+    url = configured if typed is None else typed
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        callable_ = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        callable_ = False
+    if not callable_:
+        where = _entry(engine, key) if typed is None else flag
+        raise _usage(f"{where}: {url!r} is no URL; write it like http://127.0.0.1:8080")
+    return url
+
+
+def _cards(where: str, text: str | list[str] | None) -> list[str] | None:
     """Return the cards that a run names, None for the node's choice."""
     if text is None:
         return None
     words = [w.strip() for w in (text.split(",") if isinstance(text, str) else text)]
     if not all(words):
-        raise _usage(f"--gpu: {text!r} leaves a card unnamed; write gpu1, or gpu0,gpu1")
+        raise _usage(f"{where}: {text!r} leaves a card unnamed; write gpu1, or gpu0,gpu1")
     if len(words) > 1 and "any" in words:
-        raise _usage("--gpu: any stands alone; name cards, or leave the choice to berthd")
+        raise _usage(f"{where}: any stands alone; name cards, or leave the choice to berthd")
     return words
 
 

@@ -241,6 +241,12 @@ def test_start_that_is_no_command_is_told_and_not_run(start: str) -> None:
         ({"needs_mib": "-5"}, "--needs-mib: '-5' is no number of MiB"),
         ({"needs_mib": "14G"}, "--needs-mib: '14G' is no number of MiB"),
         ({"needs_mib": "1,,2"}, "--needs-mib: '1,,2' is no number of MiB"),
+        ({"drain_slots": "127.0.0.1:8080"}, "--drain-slots: '127.0.0.1:8080' is no URL"),
+        ({"drain_slots": ""}, "--drain-slots: '' is no URL"),
+        ({"drain_slots": "http://:8080"}, "--drain-slots: 'http://:8080' is no URL"),
+        ({"drain_slots": "http://host:port"}, "--drain-slots: 'http://host:port' is no URL"),
+        ({"unload": "localhost:8080/unload"}, "--unload: 'localhost:8080/unload' is no URL"),
+        ({"gpu": "gpu0,"}, "--gpu: 'gpu0,' leaves a card unnamed"),
         ({"key_file": Path("/nowhere/key")}, "--key-file: /nowhere/key: No such file"),
     ],
 )
@@ -249,6 +255,23 @@ def test_nonsense_in_a_flag_is_a_usage_error_that_names_it(
 ) -> None:
     """R6: exit 64, before anything is asked or started."""
     assert words in refused(*COMMAND, **flags).message
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('drain_slots = "127.0.0.1:8080"', "drain_slots: '127.0.0.1:8080' is no URL"),
+        ('unload_url = "ftp://host/x"', "unload_url: 'ftp://host/x' is no URL"),
+        ('gpu = "gpu0,"', "gpu: 'gpu0,' leaves a card unnamed"),
+        ('gpu = ["any", "gpu1"]', "gpu: any stands alone"),
+    ],
+)
+def test_nonsense_in_an_entry_names_the_entry_and_not_a_flag(line: str, words: str) -> None:
+    """S1: who typed no flag must not be told about one."""
+    config: Config = parse_config(f'[[engine]]\nname = "a"\n{line}\n')
+    with pytest.raises(BerthError) as refusal:
+        plan_run(["true"], RunFlags(as_="a"), config, Path("/nowhere/berth.sock"), {})
+    assert refusal.value.message.startswith(f'[[engine]] "a" in berth.toml: {words}')
 
 
 def test_engines_key_is_read_from_its_file(tmp_path: Path) -> None:
