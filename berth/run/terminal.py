@@ -23,6 +23,7 @@ class Terminal:
         if self._tty >= 0:
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         self._both_ends = os.isatty(0) and os.isatty(1)
+        self._given = False
 
     def hand_over(self, group: int) -> None:
         """Give a starting command the terminal, if the wrapper has it and shares it with nobody."""
@@ -35,13 +36,20 @@ class Terminal:
         with suppress(OSError):
             if os.tcgetpgrp(self._tty) == os.getpgrp():
                 os.tcsetpgrp(self._tty, group)
+                self._given = True
 
-    def take_back(self) -> None:
-        """Take the terminal back from a command that has ended or was stopped."""
-        if self._tty < 0:
+    def take_back(self, group: int) -> None:
+        """Take the terminal back from a command that has ended or was stopped, if it has it still.
+
+        In the background it is the shell's: taken from that, the shell would read its end and exit.
+        """
+        if not self._given:
             return
         with suppress(OSError):
-            os.tcsetpgrp(self._tty, os.getpgrp())
+            has_it = os.tcgetpgrp(self._tty)
+            if has_it == group or not _lives(has_it):
+                os.tcsetpgrp(self._tty, os.getpgrp())
+        self._given = False
 
     def has(self, group: int) -> bool:
         """Tell whether that group has the terminal now."""
@@ -55,7 +63,7 @@ class Terminal:
             self._give(group)
         else:
             if self.has(group):
-                self.take_back()
+                self.take_back(group)
             os.killpg(os.getpgrp(), signal.SIGTSTP)
             # Here the wrapper stands still until somebody continues it.
             if self._is_ours():
@@ -65,3 +73,14 @@ class Terminal:
 
     def _is_ours(self) -> bool:
         return self.has(os.getpgrp())
+
+
+def _lives(group: int) -> bool:
+    """Tell whether anybody is in a group: a shell within the command may have left it in front."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

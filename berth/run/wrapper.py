@@ -132,7 +132,7 @@ class _Wrapper:
                 self._hear(event)
             self._hear(Passed())
         self._link.close()
-        self._terminal.take_back()
+        self._terminal.take_back(self._child.pid)
         return self._status
 
     def _hear(self, event: RunEvent) -> None:

@@ -104,6 +104,31 @@ def test_ctrl_z_stops_command_and_wrapper_and_fg_continues_both(node: Node, shel
     node.wait_gone("job")
 
 
+def test_run_in_the_background_leaves_the_terminal_to_the_shell(node: Node, shell: Shell) -> None:
+    """`berth run … &`: when it ends, the shell must not find its terminal taken, and exit."""
+    shell.line(f"{BERTH_RUN} --as back -- sh -c 'echo up; exec sleep 0.2' &")
+    shell.expect(r"\$ up")
+    node.wait_gone("back")
+    shell.line("wait; echo shell=here")
+    shell.expect(r"shell=here\r\n")
+    shell.line("echo again=here")
+    shell.expect(r"again=here\r\n")
+
+
+def test_job_that_was_moved_to_the_background_leaves_the_terminal_to_the_shell(
+    node: Node, shell: Shell
+) -> None:
+    """Ctrl-Z, then `bg`: it had the terminal once, and has it no more."""
+    shell.line(f"{BERTH_RUN} --as job -- sh -c 'echo up; exec sleep 1'")
+    shell.expect(r"\nup")
+    shell.send(CTRL_Z)
+    shell.expect(r"Stopped")
+    shell.line("bg; wait; echo shell=here")
+    shell.expect(r"shell=here\r\n")
+    shell.line("echo again=here")
+    shell.expect(r"again=here\r\n")
+
+
 def test_ctrl_c_while_queued_withdraws(node: Node, shell: Shell) -> None:
     """R1: exit 130, and the request is gone."""
     node.run("--as", "holder", "--", "sleep", "100")
