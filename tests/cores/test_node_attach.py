@@ -82,6 +82,18 @@ def test_attach_to_a_card_that_is_not_there_is_refused_by_name() -> None:
     assert node.code(message_id) is Code.NO_CARD
 
 
+def test_holder_of_a_card_that_is_not_governed_now_is_taken_in_on_the_others() -> None:
+    """S6, M1: `berth daemon --gpu gpu0` after one with both; it must be asked, not just killed."""
+    node = PlayedNode(cards=(GPU0,))
+    message_id = node.attaches("me", key="k", cards=("gpu1", "gpu0"), mib=(9000, 4000))
+    (told,) = node.heard(AttachHolder)
+    assert (told.cards, told.ask) == (("gpu0",), 4000)
+    node.is_done(told.call, "L1")
+    assert fields(node.answer(message_id))["lease"] == "L1"
+    node.orders(LeaseId("L1"))
+    assert node.pushed("me") == ["drain"]
+
+
 def test_lease_adopted_after_its_client_was_cut_off_is_known() -> None:
     """S6, R4: the engine runs and its wrapper attaches again: it must find the lease it has."""
     node = PlayedNode()

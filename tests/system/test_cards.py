@@ -183,6 +183,21 @@ REFUSED = (
 )
 
 
+def test_holder_of_both_comes_back_to_a_berthd_that_governs_one(two_cards: Node) -> None:
+    """S6, M1: not reached, it would be ended by force for the next one, in mid reply."""
+    node = two_cards
+    start_pair(node)
+    holds_both(node)
+    node.kill()
+    node.declare(CARDS[:1])
+    node.start()
+    wait_for(lambda: [row["state"] for row in rows(node, "pair")] == ["running"])
+    node.kill()
+    node.declare(CARDS)
+    node.start()
+    wait_for(lambda: [row["state"] for row in rows(node, "pair")] == ["running", "running"])
+
+
 @pytest.mark.parametrize(("flags", "status", "why"), REFUSED)
 def test_what_cannot_be_is_one_sentence(
     two_cards: Node, flags: tuple[str, ...], status: int, why: str

@@ -5,25 +5,25 @@ from msgspec.structs import replace
 from berth.actors.card.messages import AttachHolder
 from berth.actors.node import requests
 from berth.actors.node.desk import Desk
-from berth.actors.node.messages import AttachLease, Called
+from berth.actors.node.messages import AttachLease, Called, Wanted
 from berth.actors.node.state import Node, Party
-from berth.cards import no_card
+from berth.cards import find_card, no_card
 from berth.errors import Code
 from berth.ids import Attempt, CardName, LeaseId, RequestId, lease_of
+from berth.lease import Ask
 
 
 def on_attach(desk: Desk, called: Called, op: AttachLease) -> None:
     """A holder comes back, with its lease or (it ran unprotected) without one."""
     lease, known = _known(desk.node, op)
-    cards = requests.cards_for(desk, called, op.wanted)
-    if not cards:
+    asks = _asks(desk, called, op.wanted)
+    if not asks:
         return
-    on = tuple(card.name for card in cards) if known is None else known.cards
+    on = tuple(asks) if known is None else known.cards
     governed = tuple(card for card in on if desk.node.governs(card))
     if not governed:
         desk.refuse(called, Code.NO_CARD, no_card(on[0]))
         return
-    asks = dict(zip((c.name for c in cards), requests.asks_of(op.wanted, len(cards)), strict=True))
     number = desk.next_number() if known is None else known.number
     party = Party(
         number=number,
@@ -56,6 +56,26 @@ def on_attach(desk: Desk, called: Called, op: AttachLease) -> None:
             scope=op.scope,
         )
         desk.to_card(card, back)
+
+
+def _asks(desk: Desk, called: Called, wanted: Wanted) -> dict[CardName, Ask]:
+    """Return what a holder has asked on each of its cards that are governed.
+
+    The others do not matter now: what it holds on these must be counted, and it must be reached.
+    Where none of them is, its client is told.
+    """
+    names = wanted.cards
+    if not names or names == requests.ANY_CARD:
+        cards = requests.cards_for(desk, called, wanted)
+        return {card.name: requests.asks_of(wanted, 1)[0] for card in cards}
+    found = {
+        card.name: ask
+        for name, ask in zip(names, requests.asks_of(wanted, len(names)), strict=True)
+        if (card := find_card(desk.node.cards, name)) is not None
+    }
+    if not found and desk.has_cards(called):
+        desk.card_named(called, names[0])
+    return found
 
 
 def _known(node: Node, op: AttachLease) -> tuple[LeaseId | None, Party | None]:
