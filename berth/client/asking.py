@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msgspec.structs import replace
+
 from berth.client.awaited import AsyncLease
 from berth.client.call import berthd_listens
 from berth.client.holder import Holder
@@ -18,10 +20,15 @@ from berth.units import Seconds
 
 
 class LeaseRequest:
-    """What a script asks for. Use it once: in a `with`, in an `async with`, or by `take()`."""
+    """What a script asks for, in a `with`, in an `async with`, or by `take()`.
+
+    Whose lease it becomes is settled then: a forked child that takes it has a lease of its own.
+    """
 
     def __init__(self, wish: Wish, path: Path, on_wanted: Callable[[Holder], None] | None) -> None:
-        self._asked = (wish, path, on_wanted)
+        self._wish = wish
+        self._path = path
+        self._on_wanted = on_wanted
         self._lease: Lease | None = None
         self._async_lease: AsyncLease | None = None
 
@@ -32,9 +39,12 @@ class LeaseRequest:
             LeaseRefused: berthd refused it; `WaitExpired` when the wait ran out.
             NoBerth: no berthd answers.
         """
-        lease = Lease(*self._asked)
+        lease = Lease(self._own_wish(), self._path, self._on_wanted)
         lease.take()
         return lease
+
+    def _own_wish(self) -> Wish:
+        return replace(self._wish, key=secrets.token_hex(16), pid=os.getpid())
 
     def __enter__(self) -> Lease:
         self._lease = self.take()
@@ -50,7 +60,7 @@ class LeaseRequest:
             self._lease.release()
 
     async def __aenter__(self) -> AsyncLease:
-        self._async_lease = AsyncLease(*self._asked)
+        self._async_lease = AsyncLease(self._own_wish(), self._path, self._on_wanted)
         await self._async_lease.take()
         return self._async_lease
 
@@ -113,8 +123,6 @@ def lease(  # noqa: PLR0913 -- a lease has as many terms as `berth run` has flag
     }
     wish = Wish(
         terms=terms,
-        key=secrets.token_hex(16),
-        pid=os.getpid(),
         wait=wait,
         berthd_seen=berthd_listens(path) or berthd_ran_this_boot(path),
     )

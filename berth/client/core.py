@@ -236,8 +236,12 @@ class _Step(msgspec.Struct):
             case "lease.request", Asking() | Starting():
                 self._go(Over(failure=event.failure))
             case "lease.started", Starting(granted=granted, since=asked, wait=wait):
-                if granted.lease == event.lease:  # taken back, for it was not started in time
+                if granted.lease != event.lease:
+                    pass
+                elif event.failure.code == Code.NOT_FOUND:  # not started in time, so taken back
                     self._ask_anew(asked, wait)
+                else:
+                    self._go(Over(failure=event.failure))
             case "lease.release", Returning():
                 if self.tenancy.attaching:
                     pass  # its new number comes with the answer to that

@@ -19,13 +19,14 @@ FOR_EVER: Final = Seconds(315360000.0)
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What a script wants: the fields of `lease.request`, its secret, how long it waits.
 
-    `pid` is the process that holds the lease, `berthd_seen`: a berthd ran since the machine booted.
+    `pid` is the process that holds the lease: it and `key` are set when the lease is taken.
+    `berthd_seen`: a berthd ran since the machine booted.
     """
 
     terms: Mapping[str, Any]
-    key: str
-    pid: int
     wait: Seconds
+    key: str = ""
+    pid: int = 0
     berthd_seen: bool = True
 
 

@@ -147,6 +147,15 @@ def test_grant_that_was_slept_through_is_given_back_and_asked_for_anew() -> None
     assert isinstance(played.tenancy.phase, Asking)
 
 
+def test_start_that_is_refused_for_good_is_not_tried_for_ever() -> None:
+    """Asked anew it would be granted and refused again, a lease left behind each time."""
+    played = Played()
+    played.hear(Connected(), granted())
+    assert played.hear(refused("lease.started", Code.NOT_YOURS, "L7")) == []
+    assert isinstance(played.tenancy.phase, Over)
+    assert played.tenancy.phase.failure is not None
+
+
 def test_start_that_came_too_late_asks_anew() -> None:
     """Berthd took the grant back while the word was on its way."""
     played = Played()

@@ -186,6 +186,21 @@ def test_forked_child_neither_releases_nor_gives_way(node: Node) -> None:
     assert len(node.events("lease.released")) == 1
 
 
+def test_forked_child_may_take_what_its_parent_was_going_to_ask_for(node: Node) -> None:
+    """A pool of workers that forks: each has a lease of its own, and its parent too."""
+    code = (
+        "import berth, os\n"
+        "asked = berth.lease(needs_mib=100, wait_s=20)\n"
+        "child = os.fork()\n"
+        "with asked as lease:\n"
+        "    print(lease.id, flush=True)\n"
+        "    if child: os.wait()\n"
+    )
+    told = script(node, "-c", code).communicate(timeout=30.0)[0]
+    assert sorted(told.split()) == ["L1", "L2"]
+    wait_for(lambda: len(node.events("lease.freed")) == 2)
+
+
 def test_refusals_are_raised_with_code_sentence_and_kind(node: Node) -> None:
     """A script can tell what would help: another size, or a longer wait."""
     with pytest.raises(berth.LeaseRefused, match="more than gpu0 can hand out") as too_big:
