@@ -20,6 +20,7 @@ from berth.run.state import (
     KILL,
     LEAVE_WITHIN,
     LOOK_AT_LEFTOVERS,
+    SETTLE_WITHIN,
     TERM,
     Asking,
     Leaving,
@@ -60,6 +61,7 @@ def on_exited(steps: Steps, event: ChildExited) -> None:
             attempt=phase.attempt,
             scope=phase.scope,
             look_at=steps.now,
+            settled=after(phase.started, SETTLE_WITHIN),
         ),
     )
     if ending:
@@ -85,12 +87,15 @@ def end_leftovers(steps: Steps) -> None:
 
 
 def on_shown(steps: Steps, event: LeaseShown) -> None:
-    """What is left of a command that ended well keeps its lease only while it holds card memory."""
+    """What is left of a command that ended well keeps its lease while it holds card memory.
+
+    It keeps it as long, too, as it may be about to take some.
+    """
     phase = steps.run.phase
     if not isinstance(phase, Leftovers) or phase.kill_at is not None:
         return
     seen_since = event.reading_age < since(phase.ended, steps.now)
-    if event.used_mib == 0 and seen_since:
+    if event.used_mib == 0 and seen_since and steps.now >= phase.settled:
         end(steps, phase.status)
 
 

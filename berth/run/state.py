@@ -23,6 +23,8 @@ DIE_WITHIN: Final = Seconds(5.0)
 """How long killed processes may take to be gone before the wrapper leaves them to the reading."""
 LOOK_AT_LEFTOVERS: Final = Seconds(1.0)
 """How often what a finished command left behind is looked at (R9)."""
+SETTLE_WITHIN: Final = Seconds(30.0)
+"""For how long after the start of a command what it leaves behind may still be about to load."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +116,8 @@ class Leftovers(msgspec.Struct, frozen=True, kw_only=True):
     """The command has ended with `status`, and left processes behind (R9).
 
     `look_at`: when what they hold is looked at next; once they are `killed`, when the wrapper
-    leaves them to the reading.
+    leaves them to the reading. Before `settled` they may still be about to load: a command that
+    puts a server behind itself ends before that has any memory.
     """
 
     lease: str | None
@@ -123,6 +126,7 @@ class Leftovers(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     scope: str | None
     look_at: Instant
+    settled: Instant
     kill_at: Instant | None = None
     killed: bool = False
 

@@ -7,7 +7,7 @@ import pytest
 
 from berth.run.core import decide, wake_at
 from berth.run.messages import AskShown, Leave, Passed, ReleaseHeard, Seen, SendRelease, SendWord
-from berth.run.state import Leaving, Leftovers, Over
+from berth.run.state import SETTLE_WITHIN, Leaving, Leftovers, Over
 from berth.units import Seconds, after
 from tests.cores.playing_run import (
     KILL,
@@ -21,9 +21,11 @@ from tests.cores.playing_run import (
 )
 
 
-def leftovers(status: int = 0, **changes: Any) -> PlayedRun:
+def leftovers(status: int = 0, *, ran_for: float = 0.0, **changes: Any) -> PlayedRun:
     """Return a run whose command has ended and left processes behind."""
     run = running(**changes)
+    if ran_for:
+        run.later(ran_for)
     run.exits(status)
     return run
 
@@ -55,7 +57,7 @@ def test_lease_ends_when_a_reading_since_the_end_shows_no_memory(
     used: int | None, age: float, ends: bool
 ) -> None:
     """R9, B3: the reading must be of after the command's end; unmeasured is not nothing."""
-    run = leftovers()
+    run = leftovers(ran_for=60)
     run.later(2)
     run.shown(used, age)
     assert isinstance(run.run.phase, Leaving) is ends
@@ -64,11 +66,22 @@ def test_lease_ends_when_a_reading_since_the_end_shows_no_memory(
 
 def test_leftovers_that_hold_no_memory_are_left_alone() -> None:
     """R9: after a good end nothing is signalled: a daemon that it started may live on."""
-    run = leftovers()
+    run = leftovers(ran_for=60)
     run.later(2)
     run.shown(0)
     run.hear(ReleaseHeard())
     assert (run.signals(), run.status) == ([], 0)
+
+
+def test_leftovers_of_a_young_command_may_be_about_to_load() -> None:
+    """R9: a server that its start command put behind itself has no memory yet, and will."""
+    run = leftovers(ran_for=1)
+    run.later(SETTLE_WITHIN - 2)
+    run.shown(0)
+    assert isinstance(run.run.phase, Leftovers)
+    run.later(1.5)
+    run.shown(0)
+    assert isinstance(run.run.phase, Leaving)
 
 
 def test_nobody_is_asked_while_berthd_is_away() -> None:

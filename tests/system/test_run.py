@@ -186,6 +186,17 @@ def test_what_a_command_leaves_behind_keeps_its_lease_while_it_holds_memory(node
     node.wait_gone("script")
 
 
+def test_engine_that_loads_after_its_start_command_has_ended_has_the_card(node: Node) -> None:
+    """R9: a command that daemonises ends before its engine has any memory."""
+    claim = " ".join(node.claiming(9000, "sleep", "100"))
+    run = node.run("--as", "script", "--", "sh", "-c", f"(sleep 3; exec {claim}) & exit 0")
+    wait_for(lambda: node.status()["cards"][0]["used_mib"] == 9421)
+    (row,) = node.status()["leases"]
+    assert (row["name"], row["used_mib"], run.poll()) == ("script", 9000, None)
+    run.terminate()
+    node.wait_gone("script")
+
+
 def test_what_a_failed_command_leaves_behind_is_stopped(node: Node) -> None:
     """R9: after a failure the leftovers get SIGTERM, and SIGKILL when they ignore it."""
     stubborn = (
