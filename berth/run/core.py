@@ -96,6 +96,8 @@ from berth.units import Instant, Seconds, after, since
 from berth.wire import TRY_FOR
 
 _INTERRUPT: Final = 2
+_ENDS: Final = frozenset({1, 2, 3, 15})
+"""The signals by which a person, a terminal or a service manager ends a program."""
 _LOOK_AT_LEAST_EVERY: Final = Seconds(1.0)
 
 _Decision: TypeAlias = tuple[Run, tuple[RunEffect, ...]]
@@ -271,6 +273,8 @@ def _on_signal(steps: Steps, number: int) -> None:
             steps.do(SignalGroup(number=number))
         case Leftovers():
             steps.do(SignalTree(number=number))
+            if number in _ENDS:  # a shell has what it put behind itself ignore a Ctrl-C
+                end_leftovers(steps)
         case Leaving() | Over():
             pass
 

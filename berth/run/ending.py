@@ -94,6 +94,11 @@ def on_shown(steps: Steps, event: LeaseShown) -> None:
     phase = steps.run.phase
     if not isinstance(phase, Leftovers) or phase.kill_at is not None:
         return
+    if event.used_mib and not phase.told:
+        name = plain(steps.run.options.name)
+        text = f"{name} has ended; what it left behind holds the card. Ctrl-C or berth stop ends it"
+        steps.say("leftovers", text, mib=event.used_mib)
+        steps.run = replace(steps.run, phase=replace(phase, told=True))
     seen_since = event.reading_age < since(phase.ended, steps.now)
     if event.used_mib == 0 and seen_since and steps.now >= phase.settled:
         end(steps, phase.status)

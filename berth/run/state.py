@@ -129,6 +129,7 @@ class Leftovers(msgspec.Struct, frozen=True, kw_only=True):
     settled: Instant
     kill_at: Instant | None = None
     killed: bool = False
+    told: bool = False
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):

@@ -165,7 +165,9 @@ class _Wrapper:
     def _on_child(self, status: int) -> None:
         if os.WIFSTOPPED(status):
             self._terminal.on_stopped(self._child.pid, os.WSTOPSIG(status))
-        elif os.WIFSIGNALED(status):
+            return
+        self._terminal.take_back(self._child.pid)  # Ctrl-C is for the wrapper now
+        if os.WIFSIGNALED(status):
             self._hear(ChildExited(signal=os.WTERMSIG(status)))
         elif os.WIFEXITED(status):
             self._hear(ChildExited(status=os.WEXITSTATUS(status)))

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from berth.run.core import decide, wake_at
-from berth.run.messages import AskShown, Leave, Passed, ReleaseHeard, Seen, SendRelease, SendWord
+from berth.run.messages import (
+    AskShown,
+    Leave,
+    Passed,
+    ReleaseHeard,
+    Say,
+    Seen,
+    SendRelease,
+    SendWord,
+)
 from berth.run.state import SETTLE_WITHIN, Leaving, Leftovers, Over
 from berth.units import Seconds, after
 from tests.cores.playing_run import (
@@ -176,8 +185,31 @@ def test_shown_memory_does_not_end_leftovers_that_are_being_stopped() -> None:
 def test_signal_reaches_leftovers_as_it_reached_the_command() -> None:
     """R1: signals are passed through to what is there."""
     run = leftovers()
-    run.signalled(2)
-    assert run.signals() == [("tree", 2)]
+    run.signalled(10)
+    assert run.signals() == [("tree", 10)]
+    run.later(60)
+    assert run.signals() == [("tree", 10)]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 15])
+def test_signal_that_ends_a_program_ends_its_leftovers(number: int) -> None:
+    """A shell's background process ignores Ctrl-C; its person has no other way to reach it."""
+    run = leftovers()
+    run.signalled(number)
+    assert run.signals() == [("tree", number), ("tree", TERM)]
+    run.later(11)
+    assert run.signals()[2:] == [("tree", KILL)]
+
+
+def test_person_is_told_once_that_what_is_left_holds_the_card() -> None:
+    """A prompt that does not come back says why, and how to get it back."""
+    run = leftovers()
+    run.later(2)
+    said = [effect for effect in run.shown(100) if isinstance(effect, Say)]
+    assert [one.kind for one in said] == ["leftovers"]
+    assert "Ctrl-C" in said[0].text
+    run.later(1)
+    assert [effect for effect in run.shown(100) if isinstance(effect, Say)] == []
 
 
 def test_command_that_ends_twice_ends_once() -> None:

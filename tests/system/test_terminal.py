@@ -129,6 +129,16 @@ def test_job_that_was_moved_to_the_background_leaves_the_terminal_to_the_shell(
     shell.expect(r"again=here\r\n")
 
 
+def test_ctrl_c_ends_what_a_command_left_behind(node: Node, shell: Shell) -> None:
+    """R9: its engine in the background ignores Ctrl-C, and the prompt must come back."""
+    claim = " ".join(node.claiming(500, "sleep", "100"))
+    shell.line(f"{BERTH_RUN} --as left -- sh -c '{claim} & sleep 0.5'; echo rc=$?")
+    shell.expect(r"what it left behind holds the card")
+    shell.send(CTRL_C)
+    shell.expect(r"rc=0")
+    node.wait_gone("left")
+
+
 def test_ctrl_c_while_queued_withdraws(node: Node, shell: Shell) -> None:
     """R1: exit 130, and the request is gone."""
     node.run("--as", "holder", "--", "sleep", "100")
