@@ -1,14 +1,25 @@
 """`berth hold`, `berth release`: a person takes cards, and gives them back."""
 
+import signal
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from berth.cli.completion import complete_cards, complete_holds
 from berth.cli.context import SocketOption, connect, duration, usage_error
+from berth.errors import BerthError, Code
 from berth.units import Seconds, show_duration
 from berth.words import plain
+
+if TYPE_CHECKING:
+    from berth.client import Client
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TAKEN_BACK_WITHIN: Final = 2.0  # seconds; berthd finds out by itself that a client is gone
 
 
 def hold(
@@ -34,7 +45,7 @@ def hold(
         bool, typer.Option("--no-wait", help="do not wait until the holders have finished")
     ] = False,
     socket: SocketOption = None,
-) -> None:
+) -> int:
     """Take a card for yourself: whoever has it is asked to finish, and nobody else gets it.
 
     It is yours until berth release, or until its time is over, whatever becomes of this shell or
@@ -60,28 +71,91 @@ def hold(
     if cards and "all" in cards:
         fields |= {"cards": None, "all": True}
     with connect(socket) as client:
-        answer = client.call("hold", fields, _Waiting().tell)
-    if no_wait:
-        print(f"asked for it ({', '.join(answer['requests'])}); see:  berth status")
-        return
+        if no_wait:
+            answer = client.call("hold", fields)
+            print(f"asked for it ({', '.join(answer['requests'])}); see:  berth status")
+            return 0
+        waiting = _Waiting()
+        try:
+            with _interruptible():
+                answer = client.call("hold", fields, waiting.tell)
+        except _SignalledError as signalled:
+            sys.stderr.write(f"berth: {waiting.take_back(client)}\n")
+            return 128 + signalled.number
     held = ", ".join(card["card"] for card in answer["cards"])
     until = "until you release it" if span is None else f"for {show_duration(Seconds(span))}"
     print(f"you hold {held} {until}; give it back with:  berth release")
+    return 0
+
+
+class _SignalledError(BaseException):
+    """A person does not wait any longer, or the terminal is gone."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn the signals that end a command into an error; one that is ignored stays ignored."""
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        raise _SignalledError(number)
+
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Waiting:
-    """Tells why it waits, each reason once."""
+    """Tells why it waits, each reason once; takes back what waits."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
+        self._requests: list[str] = []
+
+    def take_back(self, client: "Client") -> str:
+        """Withdraw what was asked for, on every card. Return what a person is told of it."""
+        try:
+            client.call("hello", within=_TAKEN_BACK_WITHIN)  # by then each request has its number
+            for request in self._requests:
+                _end_request(client, request)
+        except BerthError:
+            return "berthd does not answer; it withdraws this once it sees that nobody waits"
+        return "withdrawn"
 
     def tell(self, stands: dict[str, Any]) -> None:
         """Tell a reason, if it is news."""
         request, why = stands.get("request", ""), stands.get("why", "")
+        if request and request not in self._requests:
+            self._requests.append(request)
         news = ",".join(f"{b['who']} {b['how']}" for b in stands.get("blockers", ()))
         if why and news and self._told.get(request) != news:
             self._told[request] = news
             sys.stderr.write(f"berth: {stands.get('card', '')}: {plain(why)}\n")
+
+
+def _end_request(client: "Client", request: str) -> None:
+    """Withdraw a request, or give back the lease of its number if it was granted meanwhile."""
+    ends = (
+        ("withdraw", {"request": request}),
+        ("release", {"lease": request.replace("r", "L")}),
+    )
+    for op, fields in ends:
+        try:
+            client.call(op, fields, within=_TAKEN_BACK_WITHIN)
+        except BerthError as error:
+            if error.code is not Code.NOT_FOUND:
+                raise
+        else:
+            return
 
 
 def release(

@@ -79,6 +79,7 @@ class Client:
         self._socket.set(zmq.LINGER, 0)
         self._socket.set(zmq.MAXMSGSIZE, MAX_FRAME)
         self._number = 0
+        self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {}
 
     def __enter__(self) -> Self:
         check_socket_dir(self._path)
@@ -101,11 +102,13 @@ class Client:
         op: str,
         fields: dict[str, Any] | None = None,
         progress: Callable[[dict[str, Any]], None] | None = None,
+        within: float | None = None,
     ) -> dict[str, Any]:
         """Send an operation and return its data.
 
         With `progress`, what comes before the end is passed to it, and the end is waited for as
-        long as berthd says something every 10 s.
+        long as berthd says something every 10 s. It also hears what still comes when the call was
+        interrupted, while another is made. `within` is in seconds, 10 if it is None.
 
         Raises:
             BerthError: berthd refused it, or does not answer.
@@ -114,16 +117,19 @@ class Client:
         message_id = str(self._number)
         request = {"v": PROTOCOL, "id": message_id, "op": op, **(fields or {})}
         self._socket.send(msgspec.json.encode(request))
-        give_up = time.monotonic() + self._answer_within
+        if progress is not None:
+            self._hearing[message_id] = progress
+        patience = self._answer_within if within is None else within
+        give_up = time.monotonic() + patience
         while (wait := give_up - time.monotonic()) > 0 and self._socket.poll(int(wait * 1000) + 1):
             answer = msgspec.json.decode(self._socket.recv())
-            if answer.get("id") != message_id:
-                continue
-            if answer.get("last"):
+            told = answer.get("id", "")
+            if told == message_id and answer.get("last"):
                 return _data(answer)
-            if progress is not None:
-                progress(answer.get("data") or {})
-                give_up = time.monotonic() + self._answer_within
+            if told in self._hearing:
+                self._hearing[told](answer.get("data") or {})
+            if told == message_id:
+                give_up = time.monotonic() + patience
         raise nobody_there(self._path)
 
 

@@ -11,7 +11,7 @@ from berth.actors.card.messages import (
     SeekLease,
     WithdrawRequest,
 )
-from berth.actors.node.messages import Reclaim, ReleaseHolds, TakeHold
+from berth.actors.node.messages import Reclaim, ReleaseHolds, TakeHold, Withdraw
 from berth.errors import Code
 from berth.ids import CardName, LeaseId, RequestId
 from berth.lease import WHOLE_CARD, Priority
@@ -80,6 +80,17 @@ def test_who_leaves_while_it_waits_takes_all_of_its_hold_back() -> None:
     node, _ = held(everything=True)
     node.grants(R1, GPU0)
     node.leaves("person")
+    assert released(node) == ["L1"]
+    assert [m.request for m in node.heard(WithdrawRequest, "gpu1")] == ["r2"]
+    assert node.node.holdings == {}
+
+
+def test_who_withdraws_one_card_of_its_hold_withdraws_all_of_it() -> None:
+    """Q1: all or none, also for who ends its wait by op `withdraw` and stays connected."""
+    node, _ = held(everything=True)
+    node.grants(R1, GPU0)
+    asked = node.calls("person", Withdraw(request=R2))
+    assert fields(node.answer(asked)) == {}
     assert released(node) == ["L1"]
     assert [m.request for m in node.heard(WithdrawRequest, "gpu1")] == ["r2"]
     assert node.node.holdings == {}

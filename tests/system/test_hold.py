@@ -8,6 +8,8 @@ import signal
 import subprocess
 from collections.abc import Callable
 
+import pytest
+
 from tests.system.node import BERTH, Node, wait_for
 
 
@@ -82,7 +84,31 @@ def test_interrupt_while_a_hold_waits_takes_it_back(node: Node) -> None:
     wait_for(lambda: node.waiter("hold"))
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(timeout=20.0) == 130
-    wait_for(lambda: node.waiter("hold") is None)
+    assert node.waiter("hold") is None
+    assert node.events("lease.withdrawn")[-1]["why"] == "its client withdrew it"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_does_not_wait_any_longer_keeps_no_card_of_several(
+    make_node: Callable[..., Node], number: signal.Signals
+) -> None:
+    """At the moment its prompt is back nobody gives way for it, and the card it had is free."""
+    node = make_node({"total_mib": 16000}, {"total_mib": 16000})
+    node.start()
+    node.run("--as", "busy", "--gpu", "gpu1", "--fail-closed", "--", "sleep", "100")
+    node.wait_state("busy", "running")
+    waiting = subprocess.Popen(
+        [*BERTH, "hold", "all"], env=node.environment, stderr=subprocess.PIPE, text=True
+    )
+    node.wait_state("hold", "running")
+    wait_for(lambda: node.waiter("hold-2"))
+    waiting.send_signal(number)
+    _, said = waiting.communicate(timeout=20.0)
+    assert waiting.returncode == 128 + number
+    assert said.splitlines()[-1] == "berth: withdrawn"
+    assert node.waiter("hold-2") is None
+    node.wait_gone("hold")
+    node.wait_state("busy", "running")
 
 
 def test_hold_that_is_not_waited_for_stays_in_line(node: Node) -> None:

@@ -148,6 +148,13 @@ def lost(desk: Desk, connection: Connection) -> None:
             _give_up(desk, number, holding, "its client is gone")
 
 
+def on_withdraw(desk: Desk, party: Party) -> None:
+    """The command that waits does not want its hold any more: all of it goes, on every card."""
+    holding = desk.node.holdings.get(party.holding)
+    if holding is not None:
+        _give_up(desk, party.holding, holding, requests.CLIENT_WITHDREW)
+
+
 def _give_up(desk: Desk, number: int, holding: Holding, why: str) -> None:
     _forget(desk, number)
     for request, party in tuple(desk.node.requests.items()):

@@ -36,6 +36,7 @@ from berth.units import Instant, Seconds, since
 from berth.views import blocker_view
 
 ANY_CARD: Final = ("any",)
+CLIENT_WITHDREW: Final = "its client withdrew it"
 """How a client says that any card will do (Q9)."""
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -359,7 +360,10 @@ def on_withdraw(desk: Desk, called: Called, op: Withdraw) -> None:
     if party.connection != called.peer.connection:
         desk.refuse(called, Code.NOT_YOURS, f"{op.request} belongs to somebody else")
         return
-    withdraw(desk, op.request, "its client withdrew it")
+    if party.holding:
+        holds.on_withdraw(desk, party)
+    else:
+        withdraw(desk, op.request, CLIENT_WITHDREW)
     desk.reply(called, {})
 
 
