@@ -1,6 +1,6 @@
 """Looks over a card's shoulder: every decision of it is held to `reckoning.py`."""
 
-from berth.actors.card.messages import CardEffect
+from berth.actors.card.messages import CardEffect, CardInbox, SeekLease
 from berth.actors.card.state import Card
 from berth.actors.journal.messages import Happened, Record
 from berth.actors.node.inbox import OrderGiven, RequestGranted
@@ -26,14 +26,18 @@ class Judge:
         self.before = card
         self.resumed = Instant(0.0)
         self._nobodys: dict[LeaseId, int] = {}
+        self._sought: SeekLease | None = None
 
     def start_again(self, card: Card) -> None:
         """Go on with a card that was started again from what was kept."""
         self.before = card
         self.resumed = Instant(0.0)
 
-    def look(self, card: Card, effects: tuple[CardEffect, ...], now: Instant) -> str:
+    def look(
+        self, card: Card, event: CardInbox, effects: tuple[CardEffect, ...], now: Instant
+    ) -> str:
         """Return what is wrong with what the card has just decided, empty when nothing is."""
+        self._sought = event if isinstance(event, SeekLease) else None
         before, self.before = self.before, card
         self._note_what_is_nobodys(card)
         troubles = [self._freed(before, card, _reclaimed(effects)), _read(before, card)]
@@ -59,8 +63,8 @@ class Judge:
         if not trouble and card.measured is not None:
             if card.measured.reading.taken <= self.resumed:
                 trouble = "the reading is from before the machine slept"
-            waiter = before.waiter(grant.request)
-            arrived = now if waiter is None else waiter.arrived
+            waiter = before.waiter(grant.request) or self._sought
+            arrived = now if waiter is None else waiter.arrived  # it may come back, and be first
             trouble = trouble or order_of_queue_trouble(card, grant.lease, arrived)
         return trouble and f"{grant.lease} is granted, but {trouble}"
 

@@ -104,7 +104,7 @@ class Played:
         if isinstance(event, Resumed):
             self.judge.resumed = self.now
         self.card, effects = decide(self.card, event, self.now)
-        trouble = self.judge.look(self.card, effects, self.now)
+        trouble = self.judge.look(self.card, event, effects, self.now)
         assert not trouble, trouble
         said = list(effects)
         self.said.extend(said)

@@ -42,7 +42,7 @@ def look_at_decision(world: World, actor: Actor, event: Any, effects: tuple[Any,
     if isinstance(event, Resumed):
         judge.resumed = world.now
         _everything_in_flight_starts_whole(world, actor.state)
-    trouble = judge.look(actor.state, effects, world.now)
+    trouble = judge.look(actor.state, event, effects, world.now)
     if trouble:
         world.fail(trouble)
 
