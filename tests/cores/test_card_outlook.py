@@ -1,5 +1,7 @@
 """What a waiter and a holder are told beside the plain reason; how long hand-offs take."""
 
+import pytest
+
 from berth.actors.card.messages import HolderAnswered, HolderWord, Resumed
 from berth.actors.card.state import HAND_OFFS_KEPT, HandOffs
 from berth.actors.card.view import describe
@@ -108,6 +110,42 @@ def test_the_time_left_of_a_turn_runs_down_in_the_sentence() -> None:
     assert first.why == "chat keeps its turn for 1m40s"
     assert later.why == "chat keeps its turn for 1m"
     assert (later.eta_s, later.eta_of) == (60.0, "turn")
+
+
+def test_the_turn_of_a_job_is_no_time_for_its_own_priority() -> None:
+    """Q2: it runs to its end whatever its turn, so nothing may be promised of the turn's end."""
+    card = Played(total=24 * GIB)
+    card.runs("train", 14 * GIB, boundary=False, priority="interactive", min_turn=Seconds(120.0))
+    card.asks("images", None, wait=1000.0)
+    for _ in range(2):
+        row = waiter(card, "images")
+        assert [(one.how, one.left_s) for one in row.blockers] == [("busy", None)]
+        assert row.why == "train is a job and runs to its end"
+        assert (row.eta_s, row.eta_of) == (None, None)
+        card.later(130, step=2.0)
+    assert card.orders("train") == []
+
+
+@pytest.mark.parametrize("boundary", [True, False])
+def test_the_turn_of_one_that_outranks_the_waiter_is_no_time(boundary: bool) -> None:
+    """Q2: the lower waits when the turn is over as well, so it is told so from the start."""
+    card = Played(total=24 * GIB)
+    card.runs("chat", 14 * GIB, boundary=boundary, priority="foreground", min_turn=Seconds(60.0))
+    card.asks("images", 16 * GIB)
+    assert card.blockers("images") == [("chat", "outranks")]
+    assert waiter(card, "images").eta_s is None
+
+
+@pytest.mark.parametrize("boundary", [True, False])
+def test_a_turn_is_a_time_for_a_higher_priority(boundary: bool) -> None:
+    """Q4: its end is what lets the order go out, to a job as well, and then the order goes out."""
+    card = Played(total=24 * GIB)
+    card.runs("chat", 14 * GIB, boundary=boundary, min_turn=Seconds(60.0))
+    card.asks("images", 16 * GIB, priority="foreground")
+    row = waiter(card, "images")
+    assert (row.eta_s, row.eta_of) == (60.0, "turn")
+    card.later(61)
+    assert card.orders("chat") == ["drain"]
 
 
 def test_a_silent_holder_is_told_as_such() -> None:

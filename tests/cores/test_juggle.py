@@ -1,8 +1,11 @@
 """The juggle guard: engines that take a card from each other have to work in between (Q5)."""
 
 import pytest
+from msgspec.structs import replace
 
+from berth.actors.card.obstacles import obstacle
 from berth.errors import Code
+from berth.units import Seconds
 from tests.cores.playing import Played
 
 LOADS_S = 20.0
@@ -71,6 +74,22 @@ def test_guarded_turn_is_work_for_four_times_a_switch_and_pays_back() -> None:
         assert waited < 300
     worked = waited + 10.0
     assert 2 * 4 * 19 <= worked <= 2 * 4 * 21
+
+
+def test_the_longer_of_guard_and_turn_is_what_is_told() -> None:
+    """Q4, Q5: the end of the shorter lets no order go out, so it is no time to reckon with."""
+    card = Played(total=1000)
+    holder = fought(card, 3)
+    card.asks("a", 900, wait=10000.0)
+    lease = card.lease(holder)
+    assert lease is not None
+    for turn, how in ((60.0, "juggle"), (400.0, "in_turn")):
+        terms = replace(lease.terms, min_turn=Seconds(turn))
+        kept = replace(lease, held=replace(lease.held, terms=terms))
+        told = obstacle(card.card.with_change(lease, kept), card.card.queue[0], kept, card.now)
+        assert told is not None
+        assert told.how == how
+        assert (told.left or 0.0) > 60.0
 
 
 def test_guard_refuses_as_outranked_when_the_wait_runs_out() -> None:

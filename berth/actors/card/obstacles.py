@@ -56,17 +56,28 @@ def obstacle(card: Card, waiter: Waiter, lease: Lease, now: Instant) -> Blocker 
         return None
     if terms.pinned:
         return _blocker(lease, How.PINNED)
-    turn_ends = after(lease.held.granted, terms.min_turn)
-    if now < turn_ends:
-        return _blocker(lease, How.IN_TURN, left(turn_ends, now))
-    if waiter.terms.priority != terms.priority:
-        return None if waiter.terms.priority > terms.priority else _blocker(lease, How.OUTRANKS)
+    if waiter.terms.priority < terms.priority:
+        return _blocker(lease, How.OUTRANKS)
+    if waiter.terms.priority > terms.priority:
+        return _turn(lease, now)
     if not terms.boundary:
         return _blocker(lease, How.BUSY)
+    return _kept_from_its_like(card, waiter, lease, now)
+
+
+def _turn(lease: Lease, now: Instant) -> Blocker | None:
+    """Return the turn that a holder is in, where its end is what lets the order go out (Q4)."""
+    ends = after(lease.held.granted, lease.terms.min_turn)
+    return _blocker(lease, How.IN_TURN, left(ends, now)) if now < ends else None
+
+
+def _kept_from_its_like(card: Card, waiter: Waiter, lease: Lease, now: Instant) -> Blocker | None:
+    """Return what keeps a holder with a boundary from its own priority: what lasts the longest."""
+    found = [_turn(lease, now), _still_to_answer(lease, now)]
     remaining = juggle.turn_left(card, waiter, lease, now)
     if remaining is not None and not is_recallable(lease):
-        return _blocker(lease, How.JUGGLE, remaining)
-    return _still_to_answer(lease, now)
+        found.insert(0, _blocker(lease, How.JUGGLE, remaining))
+    return max(filter(None, found), key=lambda one: one.left or 0.0, default=None)
 
 
 def _still_to_answer(lease: Lease, now: Instant) -> Blocker | None:
