@@ -89,15 +89,19 @@ _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<key>[^`]+)`")
 _HEADER: Final = re.compile(r"\s*(?P<open>\[\[?)\s*(?P<name>[A-Za-z0-9_.\-]+)\s*\]")
 
 
-def load_config(path: Path) -> Config:
-    """Read berth.toml; a file that is not there is an empty one.
+def load_config(path: Path, *, named: bool = False) -> Config:
+    """Read berth.toml; a file that is not there is an empty one, unless somebody named it.
 
     Raises:
-        BerthError: the file cannot be read or is wrong; the sentence says where.
+        BerthError: the file cannot be read, or is wrong; the sentence says where. It is `named`,
+            and not there.
     """
     try:
         text = path.read_text()
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if named:
+            hint = "write it, or unset BERTH_CONFIG: then the usual place counts"
+            raise _bad(f"BERTH_CONFIG names {path}, and there is no such file", hint) from error
         return Config()
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(f"{path} cannot be read: {error}") from error

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from berth.errors import BerthError
+from berth.kinds import KINDS
 
+RUN_PRIORITIES: Final = ("foreground", "interactive", "batch", "background")
 _WITHIN: Final = 0.3
 
 
@@ -22,6 +24,24 @@ def complete_leases(incomplete: str) -> list[str]:
 def complete_cards(incomplete: str) -> list[str]:
     """Return cards that begin so, and `all`."""
     return _begin(incomplete, lambda status: [*_cards(status), "all"])
+
+
+def complete_card_to_run_on(incomplete: str) -> list[str]:
+    """Return cards that begin so (of a list: its last), and `any`."""
+    before, comma, last = incomplete.rpartition(",")
+    found = _begin(last, lambda status: [*_cards(status), *([] if comma else ["any"])])
+    return [f"{before}{comma}{card}" for card in found if card not in before.split(",")]
+
+
+def complete_priorities(incomplete: str) -> list[str]:
+    """Return the priorities that begin so."""
+    return [word for word in RUN_PRIORITIES if word.startswith(incomplete)]
+
+
+def complete_kinds(incomplete: str) -> list[str]:
+    """Return families and kinds of events that begin so."""
+    every = [*KINDS, *(f"{family}.{kind}" for family, kinds in KINDS.items() for kind in kinds)]
+    return sorted(word for word in every if word.startswith(incomplete))
 
 
 def complete_holds(incomplete: str) -> list[str]:

@@ -48,7 +48,7 @@ def daemon(
         stream=sys.stderr,
     )
     logging.getLogger("pykka").setLevel(logging.CRITICAL)
-    config = load_config(config_path(os.environ))
+    config = load_config(config_path(os.environ), named=bool(os.environ.get("BERTH_CONFIG")))
     grace = (
         Seconds(config.daemon.release_grace) if release_grace is None else duration(release_grace)
     )

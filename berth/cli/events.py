@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.completion import complete_cards, complete_leases
-from berth.cli.context import SocketOption, Table, TableOption, connect, duration, where
+from berth.cards import no_card
+from berth.cli.completion import complete_cards, complete_kinds, complete_leases
+from berth.cli.context import SocketOption, Table, TableOption, connect, usage_error, where
 from berth.cli.render.happened import Wanted
+from berth.errors import BerthError, Code, refusal_status
+from berth.kinds import is_kind, kinds_of
 from berth.paths import events_path
+from berth.units import parse_duration
 
 if TYPE_CHECKING:
     import zmq
@@ -36,7 +40,13 @@ def events(
         ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KINDS", help="lease,alert or lease.stuck")
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="KINDS",
+            help="lease,alert or lease.stuck",
+            autocompletion=complete_kinds,
+        ),
     ] = None,
     card: Annotated[
         str | None, typer.Option("--card", help="this card only", autocompletion=complete_cards)
@@ -62,11 +72,13 @@ def events(
 
       berth events --format json --since 0 | jq .kind
     """
-    wanted = Wanted(kind, card, name)
+    asked = _range(since)
+    _check_kinds(kind)
     listener = _listen(where(socket)) if follow else None
     with connect(socket) as client:
+        wanted = Wanted(kind, _card_meant(client, card), name)
         write = _writer(client, format_, colour)
-        past = _all(client, _range(since))
+        past = _all(client, asked)
         shown = [event for event in past if wanted.has(event)]
         if follow and since is None:
             shown = shown[-_SHOWN_BEFORE_FOLLOWING:]
@@ -84,22 +96,58 @@ def _range(since: str | None) -> dict[str, Any]:
         return {"since": int(since)}
     if "T" in since or "-" in since or ":" in since:
         return {"since": 0, "last_s": _since_moment(since)}
-    return {"since": 0, "last_s": duration(since)}
+    try:
+        return {"since": 0, "last_s": parse_duration(since)}
+    except ValueError:
+        raise _no_moment(since) from None
+
+
+def _no_moment(text: str) -> BerthError:
+    return usage_error(
+        f"--since {text!r} is none of the three it takes",
+        "write how long ago (10m), a time (2026-11-30T12:00, or 12:00 today), or an event's number"
+        " (its seq: 120)",
+    )
+
+
+def _check_kinds(kinds: str | None) -> None:
+    """Refuse a kind of which there are no events, and say which there are."""
+    for word in (kinds or "").split(","):
+        if word.strip() and not is_kind(word.strip()):
+            raise usage_error(
+                f"--kind: no events are {word.strip()!r}", f"there is {kinds_of(word.strip())}"
+            )
+
+
+def _card_meant(client: "Client", text: str | None) -> str | None:
+    """Return the name of the card that a person means; None for every card."""
+    if text is None or text == "all":
+        return None
+    cards = client.call("card.list")["cards"]
+    for card in cards:
+        if text in {card["card"], card["uuid"], str(card["index"])}:
+            name: str = card["card"]
+            return name
+    there = ", ".join(card["card"] for card in cards) or "none"
+    raise BerthError(
+        Code.NO_CARD,
+        no_card(text),
+        hint=f"there is {there}",
+        exit_status=refusal_status(Code.NO_CARD),
+    )
 
 
 def _since_moment(text: str) -> float:
     """Return how long ago a time was; without a date it is of today."""
     from datetime import datetime
 
-    now = datetime.now().astimezone()
+    now, given = datetime.now().astimezone(), text
     try:
         if "-" not in text.partition("T")[0]:
             text = f"{now.date().isoformat()}T{text}"
         when = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"--since {text!r} is no duration (10m), time (2026-11-30T12:00) or number"
-        ) from error
+    except ValueError:
+        raise _no_moment(given) from None
     return max(0.0, (now - when.astimezone()).total_seconds())
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from berth.cli.completion import complete_card_to_run_on, complete_priorities
 from berth.cli.context import SocketOption, usage_error, where
 from berth.paths import config_path
 
@@ -19,13 +20,28 @@ def run(
     ] = None,
     group: Annotated[str | None, typer.Option(help="whose engine it is (llama-swap)")] = None,
     gpu: Annotated[
-        str | None, typer.Option("--gpu", help="the card: gpu1, 1 or its PCI address")
+        str | None,
+        typer.Option(
+            "--gpu",
+            metavar="CARD[,CARD…]|any",
+            help="gpu1, 1 or a PCI address; a list: all of them; any: where it fits first [gpu0]",
+            autocompletion=complete_card_to_run_on,
+        ),
     ] = None,
     needs_mib: Annotated[
-        str | None, typer.Option("--needs-mib", metavar="N", help="memory; absent: the whole card")
+        str | None,
+        typer.Option(
+            "--needs-mib",
+            metavar="N[,N…]",
+            help="memory on each card, or a list with a figure for each; absent: whole cards",
+        ),
     ] = None,
     priority: Annotated[
-        str | None, typer.Option(help="foreground, interactive, batch or background")
+        str | None,
+        typer.Option(
+            help="foreground, interactive, batch or background",
+            autocompletion=complete_priorities,
+        ),
     ] = None,
     wait: Annotated[str | None, typer.Option(help="how long to wait for the card [120s]")] = None,
     min_turn: Annotated[str | None, typer.Option(help="how long it is left alone at least")] = None,
@@ -82,7 +98,7 @@ def run(
     plan = plan_run(
         command or [],
         flags,
-        load_config(config_path(os.environ)),
+        load_config(config_path(os.environ), named=bool(os.environ.get("BERTH_CONFIG"))),
         where(socket),
         os.environ,
     )

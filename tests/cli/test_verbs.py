@@ -1,5 +1,6 @@
 """Every verb explains itself; completion is quick and silent; a command imports what it needs."""
 
+import os
 import re
 import subprocess
 import sys
@@ -96,3 +97,49 @@ def test_completion_offers_what_begins_so_and_nothing_that_acts(
     assert completion.complete_leases("L") == ["L7", "L8", "L9"]
     assert completion.complete_cards("") == ["all", "gpu0", "gpu1"]
     assert completion.complete_holds("") == ["L8", "all", "gpu1"]
+    assert completion.complete_card_to_run_on("") == ["any", "gpu0", "gpu1"]
+    assert completion.complete_card_to_run_on("gpu0,") == ["gpu0,gpu1"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("berth run --priority ", {"foreground", "interactive", "batch", "background"}),
+        ("berth run --priority ba", {"batch", "background"}),
+        ("berth run --gpu a", {"any"}),
+        ("berth events --kind stow", {"stowaway", "stowaway.gone", "stowaway.seen"}),
+    ],
+)
+def test_a_shell_is_offered_what_an_option_takes(typed: str, offered: set[str]) -> None:
+    """Through the command as a shell asks it: an option without its completion offers files."""
+    status = (
+        "from berth.cli import completion; "
+        "completion._status = lambda: {'leases': [], 'waiting': [], 'cards': [{'card': 'gpu0'}]}; "
+    )
+    code = f"{status}import sys; sys.argv = ['berth']; from berth import __main__; __main__.main()"
+    asked = {
+        **os.environ,
+        "_BERTH_COMPLETE": "complete_bash",
+        "_TYPER_COMPLETE_ARGS": typed,
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split(" ")) - 1),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        env=asked,
+        check=False,  # what is offered is looked at, whatever the status
+    )
+    assert set(ended.stdout.split()) == offered, ended.stderr
+
+
+def test_help_of_run_says_that_it_takes_several_cards_or_any(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is not in --help is found by nobody."""
+    assert run_cli(["run", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "CARD[,CARD…]|any" in shown
+    assert "N[,N…]" in shown

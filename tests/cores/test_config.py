@@ -206,6 +206,15 @@ def test_file_that_is_not_there_is_an_empty_one(tmp_path: Path) -> None:
     assert load_config(tmp_path / "berth.toml") == Config()
 
 
+def test_file_that_somebody_named_must_be_there(tmp_path: Path) -> None:
+    """S1: a typo in BERTH_CONFIG is not a berthd without its settings."""
+    path = tmp_path / "typo.toml"
+    with pytest.raises(BerthError) as raised:
+        load_config(path, named=True)
+    assert (raised.value.code, raised.value.exit_status) == (Code.BAD_CONFIG, Exit.CONFIG)
+    assert raised.value.message == f"BERTH_CONFIG names {path}, and there is no such file"
+
+
 def test_file_is_named_as_it_is_called(tmp_path: Path) -> None:
     """S1: `BERTH_CONFIG` may name another; the error names that one."""
     path = tmp_path / "other.toml"

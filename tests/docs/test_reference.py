@@ -8,6 +8,7 @@ import pytest
 
 from berth.actors.card.messages import HolderWord
 from berth.errors import Code, Exit
+from berth.kinds import KINDS
 from berth.lease import Order
 from berth.standing import How
 from berth.wire import Answer, AnyOp, ErrorBody, EventMessage, OrderMessage
@@ -95,3 +96,20 @@ def test_every_page_can_be_found_from_the_index() -> None:
         assert page.name == "index.md" or f"({page.name})" in index, page.name
     for page in (ROOT / "docs" / "how-to").glob("*.md"):
         assert f"(how-to/{page.name})" in index, page.name
+
+
+def test_protocol_names_every_kind_of_event_and_no_other() -> None:
+    """Who listens picks by kind; `berth events --kind` takes these and no others."""
+    said = " ".join(PROTOCOL.partition("Kinds: ")[2].split()).rstrip(".")
+    families = (part.partition(".` ") for part in said.split("; "))
+    assert {name.strip("`"): tuple(kinds.split(", ")) for name, _, kinds in families} == KINDS
+
+
+def test_every_kind_that_is_written_is_known_and_every_known_one_is_written() -> None:
+    """A kind that is missing from the list could not be asked for."""
+    source = "\n".join(path.read_text() for path in sorted((ROOT / "berth").rglob("*.py")))
+    of_leases = re.findall(r"(?:lease|waiter)_event\(\s*\"([a-z]+)\"", source)
+    others = re.findall(r"\"((?:card|engine|stowaway|alert|node)\.[a-z]+)\"", source)
+    written = {f"lease.{kind}" for kind in of_leases} | set(others) - {"card.list"}
+    known = {f"{family}.{kind}" for family, kinds in KINDS.items() for kind in kinds}
+    assert written == known

@@ -78,6 +78,7 @@ class Node:
         self.sim.mkdir(parents=True)
         self.socket = folder / "b.sock"
         self.declare(cards)
+        (folder / "berth.toml").touch()
         self.environment = {
             **{
                 k: v for k, v in os.environ.items() if not k.startswith(("BERTH_", "XDG_", "CUDA_"))

@@ -104,9 +104,30 @@ def test_events_are_picked_by_kind_card_and_name(make_node: Callable[..., Node])
     only = node.berth("events", "--kind", "lease.granted", "--card", "gpu1").stdout.splitlines()
     assert len(only) == 1
     assert only[0].split()[1:4] == ["gpu1", "lease.granted", "one"]
-    assert node.berth("events", "--kind", "claim").stdout == ""
+    assert node.berth("events", "--kind", "alert.cleared").stdout == ""
+    assert node.berth("events", "--name", "of-the-past").stdout == ""
+    assert node.berth("events", "--kind", "lease.granted", "--card", "1").stdout.count("one") == 1
     rows = list(csv.DictReader(io.StringIO(node.berth("events", "--format", "csv").stdout)))
     assert {"lease.queued", "lease.granted", "lease.freed"} <= {row["kind"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "words"),
+    [
+        (("--since", "foo"), 64, ["'foo'", "10m", "2026-11-30T12:00", "seq"]),
+        (("--since", "30-11"), 64, ["'30-11'", "10m", "2026-11-30T12:00", "seq"]),
+        (("--kind", "bogus"), 64, ["'bogus'", "lease, card, engine, stowaway, alert, node"]),
+        (("--kind", "alert,lease.bogus"), 64, ["'lease.bogus'", "lease.queued", "lease.stuck"]),
+        (("--card", "gpu9"), 76, ["no card gpu9", "gpu0"]),
+    ],
+)
+def test_events_that_cannot_be_are_told_with_those_that_can(
+    node: Node, asked: tuple[str, ...], status: int, words: list[str]
+) -> None:
+    """An empty screen after a typo reads as if nothing had happened."""
+    said = node.berth("events", *asked)
+    assert (said.returncode, said.stdout) == (status, "")
+    assert [word for word in words if word not in said.stderr] == []
 
 
 def test_follow_goes_on_over_a_restart_and_misses_nothing(node: Node) -> None:
