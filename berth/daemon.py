@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import msgspec
 import pykka
@@ -38,10 +38,17 @@ from berth.actors.supervisor.messages import Care, StandDown, SupervisorInbox, S
 from berth.actors.ticker import Ticker
 from berth.actors.trees.actor import TreesActor
 from berth.actors.trees.messages import TreesInbox, TreesTick
+from berth.door import NAME_ANOTHER_SOCKET, check_door, keep_mark
 from berth.errors import BerthError, Code, Exit
 from berth.ids import CardName
-from berth.locks import only_one, raise_file_limit
-from berth.paths import berthd_ran_this_boot, boot_id, boot_marker, prepare_socket_dir
+from berth.locks import OnlyOne, raise_file_limit
+from berth.paths import (
+    berthd_ran_this_boot,
+    boot_id,
+    lock_path,
+    no_socket_in,
+    prepare_socket_dir,
+)
 from berth.probes.actor import ProbeActor
 from berth.probes.messages import ProbeInbox, ProbeTick
 from berth.probes.source import CardSpec
@@ -53,6 +60,8 @@ log = logging.getLogger(__name__)
 STOP_WITHIN: Final = Seconds(5.0)
 CLOSE_WITHIN: Final = Seconds(5.0)
 """How long who waits may take to be answered when berthd stops."""
+LOOK_EVERY: Final = Seconds(2.0)
+"""How often berthd looks whether its locks are still its own."""
 JOURNAL_NAME: Final = "journal.sqlite3"
 
 
@@ -79,27 +88,32 @@ def run_daemon(options: DaemonOptions, ready: Callable[[], None]) -> str:
         BerthError: another berthd has the socket or the journal, or a directory cannot be used.
     """
     prepare_socket_dir(options.socket)
+    check_door(options.socket)
     raise_file_limit()
-    with _only_one_at(options.socket), _only_one_in(options.state):
-        daemon = Daemon(options)
+    with _only_one_at(options.socket) as door, _only_one_in(options.state) as state:
+        daemon = Daemon(options, door, state)
         daemon.start()
-        boot_marker(options.socket).write_text(boot_id())
+        keep_mark(options.socket)
         ready()
         daemon.wait()
         return daemon.stop()
 
 
-def _only_one_at(socket: Path) -> TextIO:
+def _only_one_at(socket: Path) -> OnlyOne:
     hint = "berth status shows what it governs; stop it first, or name another --socket"
-    return only_one(Path(f"{socket}.lock"), str(socket), hint)
+    try:
+        return OnlyOne(lock_path(socket), str(socket), hint=hint, way_out=NAME_ANOTHER_SOCKET)
+    except OSError as error:
+        raise no_socket_in(socket.parent, error) from error
 
 
-def _only_one_in(state: Path) -> TextIO:
+def _only_one_in(state: Path) -> OnlyOne:
     """Take the lock of a state folder: two berthds would each grant what the other has granted."""
+    another = "name another folder with BERTH_STATE_DIR"
+    hint, way_out = f"stop it first, or {another}", f"move it away, or {another}"
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        hint = "stop it first, or name another folder with BERTH_STATE_DIR"
-        return only_one(state / "lock", f"its journal in {state}", hint)
+        return OnlyOne(state / "lock", f"its journal in {state}", hint=hint, way_out=way_out)
     except OSError as error:
         raise _no_journal(state, error) from error
 
@@ -113,14 +127,14 @@ def _no_journal(where: Path, error: Exception) -> BerthError:
     )
 
 
-def _open_journal(path: Path) -> Store:
+def _open_journal(path: Path, lock: OnlyOne) -> Store:
     """Open the journal.
 
     Raises:
         BerthError: none can be made there: without one no grant would outlive berthd.
     """
     try:
-        return Store(path)
+        return Store(path, lock.lost)
     except (OSError, sqlite3.Error) as error:
         raise _no_journal(path, error) from error
 
@@ -128,10 +142,11 @@ def _open_journal(path: Path) -> Store:
 class Daemon:
     """berthd: its actors, how each is started, and the order in which they stop."""
 
-    def __init__(self, options: DaemonOptions) -> None:
+    def __init__(self, options: DaemonOptions, door: OnlyOne, state: OnlyOne) -> None:
         self.options = options
+        self._locks = (state, door)
         self._boot_id = boot_id()
-        self._store = _open_journal(options.state / JOURNAL_NAME)
+        self._store = _open_journal(options.state / JOURNAL_NAME, state)
         self._kept = self._store.kept(self._boot_id)
         if self._store.fresh and not self._kept.suspect and berthd_ran_this_boot(options.socket):
             gone = "the journal is gone, though a berthd of this boot had one"
@@ -167,7 +182,9 @@ class Daemon:
             roles[f"probe {name}"] = Role(
                 slot=self.probes[name], care=Care.ALWAYS, start=partial(self._start_probe, spec)
             )
-        roles["node"] = Role(slot=self.node, care=Care.LIMITED, start=self._start_node)
+        roles["node"] = Role(
+            slot=self.node, care=Care.LIMITED, start=self._start_node, closed=self._serves_nobody
+        )
         return roles
 
     def _all_ticks(self) -> tuple[tuple[Address[Any], object], ...]:
@@ -314,9 +331,21 @@ class Daemon:
         self._failure = why
         self._wishes.wish()
 
+    def _serves_nobody(self, why: str) -> None:
+        """End berthd where its node failed for good: a service manager may start it again."""
+        self._give_up(f"no client can be served: {why}")
+
     def wait(self) -> None:
-        """Wait until somebody wants berthd to stop: a signal, or the supervisor."""
-        self._wishes.wait()
+        """Wait until somebody wants berthd to stop: a signal, the supervisor, or another berthd.
+
+        One that has the lock of socket or journal by now, because its file was deleted, goes on
+        instead of this one.
+        """
+        while not self._wishes.wait(LOOK_EVERY):
+            keep_mark(self.options.socket)
+            lost = next(filter(None, (lock.lost() for lock in self._locks)), "")
+            if lost:
+                self._give_up(f"{lost} by now; engines come back to that one")
 
     def stop(self) -> str:
         """Stop in reverse order, each step within its limit. Return why berthd failed, if it did.

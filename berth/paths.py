@@ -50,6 +50,11 @@ def events_path(socket: Path) -> Path:
     return socket.with_name(socket.name.removesuffix(".sock") + ".events.sock")
 
 
+def lock_path(socket: Path) -> Path:
+    """Return the lock beside the socket: whoever has it is the berthd of that socket."""
+    return socket.with_name(f"{socket.name}.lock")
+
+
 def boot_id() -> str:
     """Return the kernel's id of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -78,14 +83,18 @@ def prepare_socket_dir(socket: Path) -> None:
     try:
         directory.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
     except OSError as error:
-        message = f"cannot use {directory} for the socket: {error.strerror}"
-        raise BerthError(
-            Code.BAD_CONFIG,
-            message,
-            hint="name another with --socket or BERTH_SOCKET",
-            exit_status=Exit.CONFIG,
-        ) from error
+        raise no_socket_in(directory, error) from error
     check_socket_dir(socket)
+
+
+def no_socket_in(directory: Path, error: OSError) -> BerthError:
+    """Return what a person is told where the socket's directory will not do."""
+    return BerthError(
+        Code.BAD_CONFIG,
+        f"cannot use {directory} for the socket: {error.strerror}",
+        hint="name another with --socket or BERTH_SOCKET",
+        exit_status=Exit.CONFIG,
+    )
 
 
 def check_socket_dir(socket: Path) -> None:

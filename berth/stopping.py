@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import select
 import signal
 from types import FrameType
 from typing import Final
@@ -29,10 +30,10 @@ class StopWishes:
         """Have `wait` return. May be called from any thread."""
         os.write(self._write, b"\0")
 
-    def wait(self) -> None:
-        """Wait for a wish or a signal."""
-        while not self._STOPPING & set(os.read(self._read, 64)):
-            pass
+    def wait(self, within: float) -> bool:
+        """Wait for a wish or a signal, so many seconds at most. Return whether there was one."""
+        ready = select.select([self._read], [], [], within)[0]
+        return bool(ready) and not self._STOPPING.isdisjoint(os.read(self._read, 64))
 
 
 def _noted_in_the_pipe(number: int, frame: FrameType | None) -> None:

@@ -15,6 +15,7 @@ from berth.actors.node import requests
 from berth.client import Client
 from berth.daemon import Daemon, DaemonOptions
 from berth.errors import BerthError
+from berth.locks import OnlyOne
 from berth.probes.simulated import simulated_cards
 from tests.system.raw import Raw
 
@@ -30,11 +31,16 @@ def daemon() -> Iterator[Daemon]:
         options = DaemonOptions(
             socket=folder / "b.sock", state=folder / "state", cards=simulated_cards(folder)
         )
-        started = Daemon(options)
-        started.start()
-        wait_for(lambda: card_is_ok(started))
-        yield started
-        started.stop()
+        with locked(folder / "b.sock.lock") as door, locked(folder / "lock") as state:
+            started = Daemon(options, door, state)
+            started.start()
+            wait_for(lambda: card_is_ok(started))
+            yield started
+            started.stop()
+
+
+def locked(path: Path) -> OnlyOne:
+    return OnlyOne(path, "it", hint="", way_out="")
 
 
 def wait_for(what: Callable[[], Any], within: float = WITHIN) -> Any:

@@ -7,6 +7,7 @@ A transaction that is committed survives a `kill -9` of berthd. It is not forced
 import logging
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +89,8 @@ class Store:
         OSError, sqlite3.Error: no journal can be made there at all.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lost: Callable[[], str] = str) -> None:
+        self._lost = lost
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         self.set_aside = ""
@@ -143,6 +145,8 @@ class Store:
         Raises:
             sqlite3.Error: it would not be.
         """
+        if lost := self._lost():
+            raise sqlite3.OperationalError(lost)
         found = _files(self._path)
         opened, self._opened = self._opened, found
         taken_away = any(was not in {None, now} for was, now in zip(opened, found, strict=True))

@@ -37,6 +37,7 @@ from berth.actors.node.messages import (
     Reply,
     SocketDied,
 )
+from berth.door import Place
 from berth.errors import Code
 from berth.ids import Connection, ProcessId
 from berth.paths import events_path
@@ -78,14 +79,6 @@ class _Client(msgspec.Struct, frozen=True, kw_only=True):
     mirrored: bool
 
 
-def _bind_at(socket: "zmq.Socket[bytes]", path: Path) -> None:
-    before = os.umask(0o177)
-    try:
-        socket.bind(f"ipc://{path}")
-    finally:
-        os.umask(before)
-
-
 def _peer_pid(frames: "list[zmq.Frame]") -> int:
     """Return the pid at the other end, 0 where it is not told (it speaks no ZeroMQ of ours)."""
     for frame in reversed(frames):
@@ -99,20 +92,20 @@ class SocketThread(threading.Thread):
 
     def __init__(self, path: Path, node: Address[NodeInbox]) -> None:
         super().__init__(name="socket", daemon=True)
-        self._path = path
         self._node = node
         self._outgoing: SimpleQueue[Outgoing] = SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._context = zmq.Context()
-        self._router = self._bind(zmq.ROUTER, path, {zmq.ROUTER_MANDATORY: 1})
-        self._pub = self._bind(zmq.PUB, events_path(path), {})
+        self._places = (Place(path), Place(events_path(path)))
+        self._router = self._bind(zmq.ROUTER, self._places[0], {zmq.ROUTER_MANDATORY: 1})
+        self._pub = self._bind(zmq.PUB, self._places[1], {})
         self._clients: OrderedDict[Connection, _Client] = OrderedDict()
         self._answered = -_READ_WITHIN
         self._told = 0
         self._handled = 0
         self._full = False
 
-    def _bind(self, kind: int, path: Path, own: dict[int, int]) -> "zmq.Socket[bytes]":
+    def _bind(self, kind: int, place: Place, own: dict[int, int]) -> "zmq.Socket[bytes]":
         """Bind a socket that only its owner can connect to (S4). Options hold from the bind on."""
         socket = self._context.socket(kind)
         options = {
@@ -124,7 +117,7 @@ class SocketThread(threading.Thread):
         }
         for option, value in options.items():
             socket.set(option, value)
-        _bind_at(socket, path)
+        place.bind(socket)
         return socket
 
     def tell(self, message: Outgoing, /) -> None:
@@ -169,17 +162,8 @@ class SocketThread(threading.Thread):
 
     def _keep_door_open(self) -> None:
         """Bind anew where a socket's file was deleted. Who is connected already stays connected."""
-        for socket, path in ((self._router, self._path), (self._pub, events_path(self._path))):
-            if path.exists():
-                continue
-            try:
-                with suppress(zmq.ZMQError):
-                    socket.unbind(f"ipc://{path}")
-                _bind_at(socket, path)
-            except zmq.ZMQError as error:
-                log.warning("%s was deleted, and cannot be made anew: %s", path, error)
-            else:
-                log.warning("%s was deleted, and is made anew", path)
+        for socket, place in zip((self._router, self._pub), self._places, strict=True):
+            place.keep(socket)
 
     def _close(self) -> None:
         """Give the sockets back. Their files stay: a later berthd or node may have them by now."""
