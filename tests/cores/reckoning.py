@@ -23,6 +23,7 @@ from berth.units import Instant
 FRESH_S = 5.0
 ANSWER_FIRST_S = 3.0
 SLACK_MIB = 64
+DRIVERS_OWN_MIB = 1000
 
 
 def nobodys(reading: Reading) -> int:
@@ -74,11 +75,11 @@ def grant_trouble(card: Card, granted: LeaseId, now: Instant) -> str:
         return ""
     others = [one for one in card.leases if one.id != granted]
     if isinstance(lease.held.ask, WholeCard):
-        return _whole_card_trouble(card, others, reading)
+        return _whole_card_trouble(card, lease, others, reading)
     return _sized_trouble(card, others, reading)
 
 
-def _whole_card_trouble(card: Card, others: list[Lease], reading: Reading) -> str:
+def _whole_card_trouble(card: Card, lease: Lease, others: list[Lease], reading: Reading) -> str:
     if others:  # also a stuck one: what it left may show with no process
         return f"a whole card is granted beside {others[0].id}"
     strangers = [row for row in reading.processes if not any(_is_of(row, one) for one in others)]
@@ -89,7 +90,24 @@ def _whole_card_trouble(card: Card, others: list[Lease], reading: Reading) -> st
         and row.name not in card.settings.allow
         and not any(row.process in tree.processes for tree in card.elsewhere.values())
     ]
-    return f"a whole card is granted beside {big[0].name}" if big else ""
+    if big:
+        return f"a whole card is granted beside {big[0].name}"
+    return _too_little_trouble(card, lease, reading)
+
+
+def _too_little_trouble(card: Card, lease: Lease, reading: Reading) -> str:
+    """Return why what is left is too little for what that engine needed before, or nothing (B4).
+
+    It need not be more than an empty card has, less what the driver keeps for itself.
+    """
+    known = card.learned.get(lease.name)
+    if known is None or not known.peaks or sum(map(_mib, reading.processes)) > reading.used:
+        return ""
+    unnamed = max(0, nobodys(reading) - reading.reserved)
+    drivers_own = reading.reserved + min(unnamed, DRIVERS_OWN_MIB)
+    needs = min(max(known.peaks), reading.total - drivers_own)
+    left = reading.total - reading.used
+    return f"{left} MiB are left, and it needs {needs}" if left < needs else ""
 
 
 def _sized_trouble(card: Card, others: list[Lease], reading: Reading) -> str:

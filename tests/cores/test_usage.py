@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
 from berth.actors.card.recovery import restored
-from berth.actors.card.state import Learned, Settings
+from berth.actors.card.state import Card, Learned, Settings, Waiter
+from berth.actors.card.survey import survey
 from berth.actors.journal.messages import Kept, Record, SaveUsage
 from berth.actors.journal.usage_files import read_usage, usage_path, write_usage
+from berth.actors.node.inbox import Fit, ShareStands, Stand
 from berth.actors.trees.messages import Elsewhere
-from berth.ids import CardName, LeaseId, ProcessId
+from berth.errors import Code
+from berth.ids import CardName, Key, LeaseId, ProcessId, RequestId
+from berth.lease import WHOLE_CARD, Priority, Terms
 from berth.units import MiB
 from tests.cores.playing import GPU0, Played
 
@@ -67,6 +75,113 @@ def test_whole_card_waits_until_what_is_left_covers_what_it_needed() -> None:
     card.strangers["chrome"] = (ProcessId(900, 1), 150)
     card.read()
     assert card.granted("a")
+
+
+def knows(card: Played, name: str, peak: int) -> None:
+    """Let the card know what an engine needed in a run before."""
+    learned = {name: Learned(runs=1, peaks=(MiB(peak),))}
+    card.card = replace(card.card, learned=learned)
+    card.judge.start_again(card.card)
+
+
+@given(reserved=st.integers(0, 9000), nobodys=st.integers(0, 1000), peak=st.integers(1, 24576))
+def test_engine_that_had_more_once_gets_all_that_an_empty_card_has(
+    reserved: int, nobodys: int, peak: int
+) -> None:
+    """B4: a driver that keeps more than it did, named or not, would keep it waiting for ever."""
+    card = Played(reserved=reserved, unexplained=nobodys)
+    knows(card, "big", peak)
+    card.asks("big", None)
+    assert card.granted("big")
+
+
+def test_engine_that_needed_all_gets_it_once_the_card_is_empty() -> None:
+    """B4: also when it waited for others, and whatever the driver took meanwhile."""
+    card = Played()
+    knows(card, "big", 24400)
+    card.runs("chat", 8000)
+    card.asks("big", None)
+    card.unexplained = 60
+    card.says("chat", "released")
+    card.later(3)
+    assert card.granted("big")
+
+
+def test_engine_with_a_known_size_waits_while_something_uses_its_card() -> None:
+    """B4: what a dead process left may go, and a grant beside it would be a collision."""
+    card = Played(reserved=700, unexplained=9000)
+    knows(card, "big", 24400)
+    card.asks("big", None)
+    assert card.blockers("big") == [("gpu0", "unexplained")]
+    (row,) = card.shown().waiting
+    assert row.why == "gpu0 shows 9.5 GiB in use that belongs to no process"
+    card.uses("chrome", 300)
+    card.read()
+    assert card.blockers("big") == [("chrome", "stowaway"), ("gpu0", "unexplained")]
+    card.unexplained = 0
+    card.read()
+    assert card.blockers("big") == [("chrome", "stowaway")]
+    card.uses("chrome", None)
+    card.read()
+    assert card.granted("big")
+
+
+def test_share_of_an_engine_that_had_more_once_fits_on_an_empty_card() -> None:
+    """M2: a whole card of several is held to the same rule."""
+    card = Played(reserved=700)
+    knows(card, "big", 24400)
+    card.asks("big", None, others=("gpu1",))
+    stands = [one.stand for one in card.to_node() if isinstance(one, ShareStands)]
+    assert stands == [Stand.FITS]
+
+
+def test_card_that_is_empty_is_surveyed_as_one_that_fits_now() -> None:
+    """Q9: `any` must not pass over an empty card for what the engine had once."""
+    card = Played(reserved=700)
+    knows(card, "big", 24400)
+    waiter = Waiter(
+        request=RequestId("r9"),
+        terms=Terms(name="big", key=Key("k"), priority=Priority.INTERACTIVE),
+        ask=WHOLE_CARD,
+        holder=ProcessId(9, 1),
+        cards=(GPU0.name,),
+        arrived=card.now,
+        refuse_at=card.now,
+    )
+    assert survey(card.card, waiter, card.now).rank is Fit.NOW
+
+
+def test_waiter_that_can_never_fit_any_more_is_refused_and_holds_up_nobody() -> None:
+    """Q7: the driver keeps more than when it asked; it would wait for ever, and others with it."""
+    card = Played()
+    card.runs("job", 400, boundary=False)
+    card.asks("huge", 24400)
+    card.asks("small", 24000)
+    assert (card.waits("huge"), card.waits("small")) == (True, True)
+    card.reserved = 150
+    card.unexplained = 300
+    card.read()
+    assert card.waits("huge"), "what is nobody's may go"
+    card.reserved = 177
+    card.read()
+    assert card.refusal("huge") is Code.TOO_BIG
+    card.unexplained = 0
+    card.read()
+    assert card.granted("small") or card.waits("small")
+    card.gone("job")
+    card.later(3)
+    assert card.granted("small")
+
+
+def test_who_asks_before_the_first_reading_is_refused_by_it() -> None:
+    """Q7: while the card is unread nobody can say what is too big; then it must be said."""
+    card = Played()
+    card.card = Card(identity=GPU0, settings=card.settings)
+    card.judge.start_again(card.card)
+    card.asks("huge", 30000)
+    assert card.waits("huge")
+    card.read()
+    assert card.refusal("huge") is Code.TOO_BIG
 
 
 def test_learned_sizes_outlive_berthd() -> None:

@@ -40,7 +40,7 @@ chat uses nothing
 unexplained 14000
 after 4
 - [stowaway.gone] chat
-- images waits, no. 1: gpu0 shows memory in use that belongs to no process
+- images waits, no. 1: gpu0 shows 13.7 GiB in use that belongs to no process
 unexplained 0
 after 4
 - [lease.granted] images: 15.6 GiB, interactive

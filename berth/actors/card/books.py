@@ -24,9 +24,15 @@ UNEXPLAINED_SLACK: Final = MiB(64)
 """How much more may be unexplained when a lease counts as freed than was at its grant (B3)."""
 
 
+DRIVERS_OWN: Final = MiB(1000)
+"""How much of what is nobody's may be the driver's own, though it does not name it."""
+
+
 class Books(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of one card. `free` and `driver_free` can be negative, when it is overdrawn.
 
+    `at_most` is what the card hands out with nothing on it: no lease, no process, and of what is
+    nobody's no more than a driver keeps for itself.
     `settling`: a lease was released and no reading has shown its memory free yet, stuck or not.
     `counts` has every lease, and every offer under the id of the lease it may become.
     """
@@ -37,6 +43,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     unexplained: int
     free: int
     driver_free: int
+    at_most: int
     squatter: GpuProcess | None
     settling: bool
 
@@ -182,9 +189,20 @@ def close(card: Card, measured: Measured) -> Books:
         unexplained=measured.unexplained,
         free=measured.capacity - taken_by_others - sum(counts.values()),
         driver_free=measured.reading.free - promised,
+        at_most=_at_most(measured),
         squatter=_heaviest_squatter(card.settings, measured),
         settling=any(isinstance(lease, Releasing | Stuck) for lease in card.leases),
     )
+
+
+def _at_most(measured: Measured) -> int:
+    """Return what the card hands out with nothing on it (B2).
+
+    What is nobody's beyond the driver's own may go, as what a dead process left does.
+    """
+    reading = measured.reading
+    kept = max(reading.reserved, min(measured.baseline, reading.reserved + DRIVERS_OWN))
+    return max(0, reading.total - kept)
 
 
 def _offered(offer: Offer) -> LeaseId:
@@ -239,13 +257,18 @@ def shown_free(lease: Releasing | Stuck, measured: Measured) -> bool:
 def fits(ask: Ask, terms: Terms, books: Books, learned: MiB | None = None) -> bool:
     """Tell whether an ask can be granted beside what is on the card now (B4).
 
-    `learned` is what an engine of that name needed before: a whole card must cover it.
+    `learned` is what an engine of that name needed before: a whole card must cover it, or be all
+    that this card ever hands out. It had more once, before the driver kept more for itself.
     """
     if terms.priority is Priority.HOLD:
         return _fits_a_hold(ask, books)
     if isinstance(ask, WholeCard):
         taken = books.settling or any(books.counts.values())
-        return not taken and books.squatter is None and books.room >= max(1, learned or 0)
+        return (
+            not taken
+            and books.squatter is None
+            and books.room >= max(1, min(learned or 0, books.at_most))
+        )
     return books.room >= ask
 
 

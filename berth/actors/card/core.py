@@ -83,7 +83,7 @@ from berth.actors.card.queue import Plan, halted, plan
 from berth.actors.card.reasons import tell_all
 from berth.actors.card.reclaiming import on_reclaim
 from berth.actors.card.state import Card, Measured, Waiter
-from berth.actors.card.survey import survey, too_big
+from berth.actors.card.survey import outgrown, survey, too_big
 from berth.actors.card.turn import Turn
 from berth.actors.card.view import describe
 from berth.actors.node.inbox import CardDescribed, RequestGranted
@@ -142,6 +142,8 @@ def _take(turn: Turn, event: CardInbox) -> None:
             holders.on_tree(turn, event)
         case (CardRead() | CardUnread() | XidThrown() | Elsewhere()) as seen:
             sight.take(turn, seen)
+            for waiter, why in outgrown(turn.card):
+                turn.refuse(waiter, Code.TOO_BIG, why)
         case GrantLost():
             holders.on_grant_lost(turn, event)
         case JournalState():

@@ -23,7 +23,7 @@ def with_figures(card: Card, books: Books, blocker: Blocker, now: Instant) -> Bl
         case How.STOWAWAY:
             return replace(blocker, mib=_used_by(card, blocker.who))
         case How.UNEXPLAINED:
-            return replace(blocker, mib=MiB(books.unexplained) if books.unexplained else None)
+            return replace(blocker, mib=_nobodys(card, books))
         case _:
             return blocker
 
@@ -61,6 +61,12 @@ def _used_by(card: Card, name: str) -> MiB | None:
     sizes = [row.used for row in rows if row.name == name]
     known = [size for size in sizes if not isinstance(size, Unmeasured)]
     return MiB(sum(known)) if known and len(known) == len(sizes) else None
+
+
+def _nobodys(card: Card, books: Books) -> MiB | None:
+    """Return what is in use and nobody's. Without a lease on the card, all of it is baseline."""
+    baseline = MiB(0) if card.measured is None else card.measured.baseline
+    return MiB(books.unexplained) or baseline or None
 
 
 def outlook(books: Books, waiter: Waiter, blockers: tuple[Blocker, ...], *, first: bool) -> Outlook:

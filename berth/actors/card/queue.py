@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from berth.actors.card.books import Books, fits
+from berth.actors.card.books import UNEXPLAINED_SLACK, Books, fits
 from berth.actors.card.choosing import Candidate, choose, gain_of
 from berth.actors.card.obstacles import as_blocker, is_leaving, is_recallable, obstacle
 from berth.actors.card.state import Card, Waiter
@@ -237,9 +237,17 @@ class _Walk:
             for row in rows
             if isinstance(row.used, Unmeasured) or row.used > 0
         )
-        if named:
+        if named and not self._has_nobodys():
             return named
-        return (Blocker(who=self._card.name, how=How.UNEXPLAINED, ref=self._card.name),)
+        return (
+            *named,
+            Blocker(who=self._card.name, how=How.UNEXPLAINED, ref=self._card.name),
+        )
+
+    def _has_nobodys(self) -> bool:
+        """Tell whether more is in use and nobody's than could be the driver's own."""
+        books = self._books
+        return books.unexplained > UNEXPLAINED_SLACK or books.capacity < books.at_most
 
 
 def _other_cards(card: Card, waiter: Waiter) -> Blocker:

@@ -5,7 +5,7 @@ from berth.actors.card.queue import halted, plan
 from berth.actors.card.state import Card, Waiter
 from berth.actors.node.inbox import Fit, Surveyed
 from berth.lease import WholeCard
-from berth.units import Instant, show_gib
+from berth.units import Instant, MiB, show_gib
 
 
 def survey(card: Card, waiter: Waiter, now: Instant) -> Surveyed:
@@ -40,10 +40,26 @@ def too_big(card: Card, waiter: Waiter) -> str:
     """Return why the ask can never fit, empty when it could."""
     if isinstance(waiter.ask, WholeCard) or card.measured is None:
         return ""
-    capacity = card.measured.capacity
-    if waiter.ask <= capacity:
+    return _more_than(card, waiter.ask, card.measured.capacity)
+
+
+def outgrown(card: Card) -> list[tuple[Waiter, str]]:
+    """Return who waits and can never fit any more, and why: the driver keeps more for itself.
+
+    What is nobody's does not count here: it may go.
+    """
+    if card.measured is None:
+        return []
+    reading = card.measured.reading
+    whys = [
+        (waiter, _more_than(card, waiter.ask, reading.total - reading.reserved))
+        for waiter in card.queue
+        if not isinstance(waiter.ask, WholeCard) and card.offer(waiter.request) is None
+    ]
+    return [(waiter, why) for waiter, why in whys if why]
+
+
+def _more_than(card: Card, ask: MiB, most: int) -> str:
+    if ask <= most:
         return ""
-    return (
-        f"{show_gib(waiter.ask)} GiB is more than {card.name} can hand out "
-        f"({show_gib(capacity)} GiB)"
-    )
+    return f"{show_gib(ask)} GiB is more than {card.name} can hand out ({show_gib(most)} GiB)"
