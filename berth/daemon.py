@@ -52,6 +52,7 @@ from berth.paths import (
 from berth.probes.actor import ProbeActor
 from berth.probes.messages import ProbeInbox, ProbeTick
 from berth.probes.source import CardSpec
+from berth.standing import count
 from berth.stopping import StopWishes
 from berth.units import Instant, Seconds
 
@@ -215,7 +216,8 @@ class Daemon:
                 own_slot=self.supervisor,
             )
         )
-        self._tell_event("node.starting", f"berthd {__version__} governs {len(self.cards)} cards")
+        cards = count(len(self.cards), "card")
+        self._tell_event("node.starting", f"berthd {__version__} governs {cards}")
         if self._kept.suspect:
             log.error("%s; holders have 10 s to come back", self._kept.suspect)
             self._tell_event("alert.raised", self._kept.suspect)

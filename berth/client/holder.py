@@ -83,4 +83,7 @@ def _error(failure: Failure, path: Path) -> BerthError:
     except ValueError:  # a newer berthd's
         code = Code.INTERNAL
     kind = LeaseStopped if code is Code.WITHDRAWN else LeaseRefused
-    return (WaitExpired if failure.waited_out else kind)(code, failure.message, failure.hint)
+    if failure.waited_out:
+        hint = f"{failure.hint}  (wait_s says how long)" if failure.hint else ""
+        return WaitExpired(code, failure.message, hint)
+    return kind(code, failure.message, failure.hint)

@@ -130,7 +130,8 @@ def on_refused(steps: Steps, event: Refused) -> None:
                 code=event.code,
             )
             if event.hint:
-                steps.say("hint", f"  {plain(event.hint)}", refusal=True)
+                flag = "  (--wait says how long)" if event.waited_out else ""
+                steps.say("hint", f"  {plain(event.hint)}{flag}", refusal=True)
             steps.do(DropChild())
             steps.leave(Exit.NOT_IN_TIME if event.waited_out else refusal_status(event.code))
         case Leaving(status=status):

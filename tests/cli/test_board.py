@@ -4,6 +4,7 @@
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,17 @@ def test_one_card_has_no_name_and_no_column() -> None:
     shown = painted(board(boards.held(), Look(width=80)), Look(width=80))
     assert "CARD" not in shown
     assert "gpu0" not in shown
+
+
+def test_card_that_was_not_read_yet_is_told_in_one_phrase() -> None:
+    """Just after its start berthd has no reading; that is no fault, and is said in one way."""
+    new: dict[str, Any] = {"state": "unmeasured", "why": "not read yet", "reading_age_s": None}
+    cards = (boards.card(**new), boards.card("gpu1", 1, **new))
+    shown = painted(board(boards.status(*cards), Look(width=80)), Look(width=80))
+    assert "2 cards not read yet" in shown
+    assert shown.count("not read yet") == 3
+    assert "unread" not in shown
+    assert "no reading" not in shown
 
 
 def test_only_what_does_not_get_better_by_itself_needs_a_person() -> None:

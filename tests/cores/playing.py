@@ -382,14 +382,19 @@ class Played:
         return [self._name(request) for request in granted]
 
     def refusal(self, name: str) -> Code | None:
+        refused = self.refused(name)
+        return None if refused is None else refused.code
+
+    def refused(self, name: str) -> RequestRefused | None:
+        """Return the refusal of a request, None when it was not refused."""
         request = self.engines[name].request
-        codes = [
-            message.code
+        found = [
+            message
             for message in self.to_node()
             if isinstance(message, RequestRefused) and message.request == request
         ]
-        assert len(codes) <= 1, f"{name} was refused {len(codes)} times"
-        return codes[0] if codes else None
+        assert len(found) <= 1, f"{name} was refused {len(found)} times"
+        return found[0] if found else None
 
     def to_node(self) -> list[ToNode]:
         """Return all that was said to the node so far, riding on a record or not."""

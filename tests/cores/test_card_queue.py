@@ -230,6 +230,21 @@ def test_refusal_says_pinned_when_a_pinned_holder_stood_there_to_the_end() -> No
     assert card.refusal("b") is Code.PINNED
 
 
+def test_refusal_of_who_stands_behind_another_names_what_that_one_waits_for() -> None:
+    """Q3: who is told only that another comes first looks in the wrong place."""
+    card = Played(total=1000)
+    card.runs("train", 800, boundary=False, fail_closed=True)
+    card.asks("big", 900, wait=10)
+    card.asks("small", 500, wait=10)
+    card.later(11)
+    for name, words in (("big", "train is a job"), ("small", "big comes first, and waits itself")):
+        refused = card.refused(name)
+        assert refused is not None
+        assert words in refused.message
+        assert refused.message.endswith("train is a job and runs to its end")
+        assert "--" not in refused.hint, "a script has no flags"
+
+
 def test_wait_of_zero_is_granted_or_refused_at_once() -> None:
     """Q3: a client may ask not to wait at all."""
     card = Played(total=1000)

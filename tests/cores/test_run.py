@@ -148,7 +148,7 @@ def test_refusal_ends_the_child_that_waits_and_the_wrapper(waited_out: bool, sta
     told = [effect for effect in said if isinstance(effect, Say)]
     assert [effect.text for effect in told] == [
         "refused: images is pinned (pinned)",
-        "  berth status says more",
+        f"  berth status says more{'  (--wait says how long)' if waited_out else ''}",
     ]
     assert all(effect.refusal for effect in told)
 

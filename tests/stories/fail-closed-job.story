@@ -17,9 +17,9 @@ me asks whole priority=hold wait=5
 - game waits, no. 2: me comes first
 after 6
 - [lease.refused] me: no room on gpu0 in 5s: render is a job and runs to its end
-- [lease.refused] game: no room on gpu0 in 5s: me comes first
+- [lease.refused] game: no room on gpu0 in 5s: me comes first, and waits itself: render is a job and runs to its end
 - me is refused (wait_expired): no room on gpu0 in 5s: render is a job and runs to its end
-- game is refused (wait_expired): no room on gpu0 in 5s: me comes first
+- game is refused (wait_expired): no room on gpu0 in 5s: me comes first, and waits itself: render is a job and runs to its end
 render stopped
 - [lease.draining] render: stopped by a person
 - render is told: stop 1 (stopped by a person)

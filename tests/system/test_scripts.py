@@ -212,8 +212,10 @@ def test_refusals_are_raised_with_code_sentence_and_kind(node: Node) -> None:
     with pytest.raises(berth.LeaseRefused, match="priority 'urgent' is none of"):
         berth.lease(priority="urgent", socket=node.socket).take()
     holding(node, WAITS, "holder")
-    with pytest.raises(berth.WaitExpired, match="no room on gpu0"):
+    with pytest.raises(berth.WaitExpired, match="no room on gpu0") as expired:
         berth.lease(needs_mib=20000, wait_s=0.2, socket=node.socket).take()
+    assert "wait_s" in expired.value.hint
+    assert "--wait" not in expired.value.hint
 
 
 def test_no_berthd_is_told_at_once_with_the_way_out(make_node: Callable[..., Node]) -> None:

@@ -128,9 +128,10 @@ def refuse_expired(turn: Turn) -> bool:
         for waiter in turn.card.queue
         if turn.now >= waiter.refuse_at and turn.card.offer(waiter.request) is None
     ]
-    for waiter in expired:
-        code, message = _why_refused(turn, waiter)
-        hint = f"wait longer with --wait, or look:  berth status {turn.card.name}"
+    # Of several that expire at once, each is told what it waited for before any of them was gone.
+    refusals = [(waiter, *_why_refused(turn, waiter)) for waiter in expired]
+    for waiter, code, message in refusals:
+        hint = f"wait longer, or look:  berth status {turn.card.name}"
         turn.refuse(waiter, code, message, hint, waited_out=True)
     return bool(expired)
 
@@ -140,7 +141,17 @@ def _why_refused(turn: Turn, waiter: Waiter) -> tuple[Code, str]:
     ways = {blocker.how for blocker in blockers}
     code = next((code for how, code in _CODES if how in ways), Code.WAIT_EXPIRED)
     waited = show_duration(since(waiter.arrived, turn.now))
-    return code, f"no room on {turn.card.name} in {waited}: {sentence(blockers)}"
+    why = f"{sentence(blockers)}{_ahead(turn, waiter)}"
+    return code, f"no room on {turn.card.name} in {waited}: {why}"
+
+
+def _ahead(turn: Turn, waiter: Waiter) -> str:
+    """Return what the one in front waits for, where one stands behind another only."""
+    in_front = {one.ref for one in waiter.blockers or () if one.how is How.FIRST_IN_LINE}
+    for other in turn.card.queue:
+        if other.request in in_front and other.blockers:
+            return f", and waits itself: {sentence(other.blockers)}"
+    return ""
 
 
 _CODES = (

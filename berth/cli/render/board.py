@@ -8,11 +8,12 @@ from typing import Any
 
 from berth.cli.render.cards import card_lines
 from berth.cli.render.claims import claim_lines, park_lines
-from berth.cli.render.figures import Row, letters_of, span
+from berth.cli.render.figures import NOT_READ, Row, letters_of, span
 from berth.cli.render.holders import hold_lines
 from berth.cli.render.lines import Line, Look, Style, apart, line, wrapped
 from berth.cli.render.strangers import stowaway_lines
 from berth.cli.render.waiters import more_waiters, wait_entries
+from berth.standing import count
 from berth.words import plain
 
 
@@ -96,9 +97,11 @@ def summary(status: dict[str, Any]) -> list[str]:
     if contested:
         found.append(f"{len(contested)} contested")
     unread = [card for card in status["cards"] if card["state"] in {"unmeasured", "lost"}]
-    if unread:
-        what = "card" if len(unread) == 1 else "cards"
-        found.append(f"{len(unread)} {what} unread")
+    new = [card for card in unread if card["why"] == NOT_READ]
+    if new:
+        found.append(f"{count(len(new), 'card')} {NOT_READ}")
+    if len(unread) > len(new):
+        found.append(f"{count(len(unread) - len(new), 'card')} unread")
     claims = status.get("claims") or []
     if claims:
         kind = "a VM" if claims[0]["kind"] == "vm" else "a game"

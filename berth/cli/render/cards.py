@@ -3,7 +3,16 @@
 from typing import Any
 
 from berth.cli.render import bar
-from berth.cli.render.figures import Row, counts, gib, letters_of, product_of, room_of, span
+from berth.cli.render.figures import (
+    NOT_READ,
+    Row,
+    counts,
+    gib,
+    letters_of,
+    product_of,
+    room_of,
+    span,
+)
 from berth.cli.render.lines import Line, Look, Style, line, padded, shortened, wrapped
 from berth.words import cells, plain
 
@@ -144,7 +153,7 @@ def _unread(card: Row) -> str:
         case "lost":
             return f"lost: {why}" if why else "lost"
         case _ if age is None:
-            return f"no reading yet: {why}" if why else "no reading yet"
+            return f"{NOT_READ}: {why}" if why not in {"", NOT_READ} else NOT_READ
         case _:
             since = f"no reading for {span(age)}"
             return f"{since}: {why}" if why else since

@@ -10,6 +10,8 @@ Row: TypeAlias = dict[str, Any]
 """One row of a status, as JSON: a card, a lease, a waiter."""
 
 UNKNOWN: Final = "?"
+NOT_READ: Final = "not read yet"
+"""Why a card cannot be shown just after berthd was started, in berthd's words too."""
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MORE: Final = "+"
 """The letter of every lease for which there is none left."""

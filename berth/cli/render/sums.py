@@ -6,6 +6,7 @@ NAME is an engine, a lease, a request or a card.
 from typing import Any, Final
 
 from berth.cli.render.figures import (
+    NOT_READ,
     Row,
     about,
     ask_of,
@@ -167,7 +168,7 @@ def _of_card(status: dict[str, Any], card: Row, look: Look) -> list[Line]:
     room, capacity = gib(room_of(card)), gib(card["capacity_mib"])
     head = f"{plain(card['card'])} {product_of(card)}: {room} of {capacity} GiB free"
     if card["state"] != "ok":
-        why = plain(card["why"] or "no reading yet")
+        why = plain(card["why"] or NOT_READ)
         head = f"{plain(card['card'])} {product_of(card)}: {card['state']}: {why}"
     rows = [line((text, Style.HEAD)) for text in wrapped(head, look.width, 0)]
     rows += [[], *_sum(status, card, look, None)]
@@ -189,7 +190,9 @@ def _of_card(status: dict[str, Any], card: Row, look: Look) -> list[Line]:
 def _sum(status: dict[str, Any], card: Row, look: Look, waiter: Row | None) -> list[Line]:
     width = _width(status, card)
     if card["capacity_mib"] is None:
-        return [line(f"  {plain(card['card'])} was not read yet: {plain(card['why'] or '')}")]
+        why = plain(card["why"] or "")
+        because = "" if why in {"", NOT_READ} else f": {why}"
+        return [line(f"  {plain(card['card'])} is {NOT_READ}{because}")]
     baseline = f"total {gib(card['total_mib'])} less baseline {gib(card['baseline_mib'])}"
     label = f"{plain(card['card'])} can hand out"
     rows = _figures(label, card["capacity_mib"], baseline, width, look)
