@@ -3,12 +3,15 @@
 // node client.mjs NAME NEEDS_MIB PIECES: it does so many pieces of work, of a fifth of a second each.
 
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Dealer } from "zeromq";
 
 const { BERTH_SOCKET, XDG_RUNTIME_DIR } = process.env;
+const own = `/run/user/${process.getuid()}`;
+const folder = XDG_RUNTIME_DIR || (existsSync(own) ? own : `/tmp/berth-${process.getuid()}`);
 const socket = new Dealer({ linger: 500, receiveTimeout: 15_000 }); // berthd speaks every 5 seconds
-socket.connect(`ipc://${BERTH_SOCKET ?? XDG_RUNTIME_DIR + "/berth.sock"}`);
+socket.connect(`ipc://${BERTH_SOCKET || folder + "/berth.sock"}`);
 
 let number = 0;
 const asked = new Map(); // id -> what to do with its last answer

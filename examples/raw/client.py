@@ -9,10 +9,15 @@ import os
 import secrets
 import sys
 import time
+from pathlib import Path
 
 import zmq
 
-SOCKET = os.environ.get("BERTH_SOCKET") or os.environ["XDG_RUNTIME_DIR"] + "/berth.sock"
+OWN = f"/run/user/{os.getuid()}"
+FOLDER = OWN if Path(OWN).is_dir() else f"/tmp/berth-{os.getuid()}"
+SOCKET = (
+    os.environ.get("BERTH_SOCKET") or (os.environ.get("XDG_RUNTIME_DIR") or FOLDER) + "/berth.sock"
+)
 SILENT_FOR_MS = 15_000  # berthd says something every 5 seconds
 
 numbers = itertools.count(1)

@@ -65,6 +65,15 @@ def test_a_verb_imports_no_other() -> None:
     assert "zmq" not in modules
 
 
+def test_version_says_where_it_looks_for_berthd(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Troubleshooting begins with it: client and daemon look in different places."""
+    monkeypatch.setenv("BERTH_SOCKET", "/nowhere/b.sock")
+    assert run_cli(["version"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "looks for berthd at /nowhere/b.sock"
+
+
 def test_completion_without_berthd_is_empty_quick_and_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from berth.paths import socket_path
 from tests.system.node import Node, wait_for
 
 pytestmark = pytest.mark.system
@@ -96,3 +97,30 @@ def test_raw_client_that_is_refused_says_why(node: Node, client: list[str]) -> N
     raw = start(node, client, "raw", "99999", "3")
     assert "too_big: 97.7 GiB is more than gpu0 can hand out" in raw.communicate(timeout=30.0)[0]
     assert raw.returncode == 1
+
+
+_TELLS_WHERE = """
+DEALER = LINGER = 0
+
+class Context:
+    def socket(self, kind): return self
+    def set(self, option, value): pass
+    def connect(self, address): raise SystemExit(address)
+"""
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"XDG_RUNTIME_DIR": "/x"}, {"BERTH_SOCKET": "/b.sock", "XDG_RUNTIME_DIR": "/x"}]
+)
+def test_raw_client_looks_where_berthd_is(named: dict[str, str], tmp_path: Path) -> None:
+    """Its page promises the same places as every client has; cron has none of the variables."""
+    (tmp_path / "zmq.py").write_text(_TELLS_WHERE)
+    ended = subprocess.run(
+        [sys.executable, str(RAW / "client.py"), "raw", "1", "1"],
+        env={"PYTHONPATH": str(tmp_path), **named},
+        capture_output=True,
+        text=True,
+        timeout=30.0,
+        check=False,
+    )
+    assert ended.stderr == f"ipc://{socket_path(None, named)}\n"
