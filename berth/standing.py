@@ -82,6 +82,19 @@ NOTHING_GRANTED: Final = "berthd cannot write its journal, so nothing is granted
 LEAVING: Final = frozenset({How.DRAINING, How.RELEASING})
 """The ways of those who were asked to go, and are on their way."""
 
+NOT_OF_ROOM: Final = frozenset(
+    {
+        How.SAME_NAME,
+        How.RECOVERING,
+        How.UNMEASURED,
+        How.WAKING,
+        How.NO_JOURNAL,
+        How.FIRST_IN_LINE,
+        How.OTHER_CARDS,
+    }
+)
+"""The ways that say nothing of who else is in the way: it is not for room that one waits."""
+
 
 def sentence(blockers: Sequence[Blocker], outlook: Outlook | None = None) -> str:
     """Return why one waits, as people read it."""

@@ -58,6 +58,46 @@ def test_sum_adds_up() -> None:
     assert short == pytest.approx(12.8)
 
 
+def waits(gib: float | None, *blockers: boards.Row) -> str:
+    """Return the sum of a waiter beside three holders, a squatter and one that may stay."""
+    books: boards.Row = {"books_free_mib": boards.mib(8.6), "driver_free_mib": boards.mib(8.6)}
+    status = boards.status(
+        boards.card(**books),
+        leases=[
+            boards.lease(1, "script", 4.9),
+            boards.lease(2, "chat", 4.0),
+            boards.lease(3, "tail", 0.5, state="releasing"),
+        ],
+        waiting=[boards.waiter(4, "train", gib, "why", blockers=list(blockers))],
+        stowaways=[boards.stowaway("chrome", 0.6), boards.stowaway("ollama", 5.0, squatter=True)],
+    )
+    return painted(about_name(status, "train", Look()), Look())
+
+
+def test_everybody_is_in_the_way_of_the_whole_card() -> None:
+    """B4: also who would give way but is not asked yet; what may stay is not asked for."""
+    shown = waits(
+        None,
+        boards.blocker("chat", "in_turn", lease="L2", left_s=60.0),
+        boards.blocker("ollama", "stowaway", ref="gpu0", mib=boards.mib(5.0)),
+    )
+    assert "not needed" not in shown
+    rows = [row.strip() for row in shown.splitlines()]
+    assert "a script             -4.9   running, in your way" in rows
+    assert "b chat               -4.0   running, keeps its turn for 1m" in rows
+    assert "c tail               -0.5   releasing, in your way" in rows
+    assert "you ask              23.0   the whole card, short of 14.4" in rows
+    found = figures(shown)
+    assert found["gpu0 can hand out"] - 0.6 == pytest.approx(found["you ask"], abs=0.1)
+
+
+@pytest.mark.parametrize("how", ["first_in_line", "other_cards", "recovering", "unmeasured"])
+def test_nobody_is_said_to_be_needless_where_that_is_not_known(how: str) -> None:
+    """Who waits for its turn in the queue has not been told whose memory it will take."""
+    assert "not needed" not in waits(6.0, boards.blocker("other", how, ref="r1"))
+    assert "not needed for you" in waits(6.0, boards.blocker("chat", "in_turn", lease="L2"))
+
+
 @pytest.mark.parametrize("name", ["sd-batch", "r9", "qwen3-27b", "L31", "gpu0", "0", "GPU-1"])
 def test_engine_lease_request_and_card_are_found(name: str) -> None:
     """Any name that Berth uses works; a card also by index and UUID."""

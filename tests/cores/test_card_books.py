@@ -187,6 +187,33 @@ def test_whole_card_waits_for_a_squatter_but_not_for_an_allowed_process() -> Non
     assert card.granted("a")
 
 
+def test_squatter_beside_a_lease_is_named_to_who_asks_the_whole_card() -> None:
+    """B4: the lease's end is not enough, so no time and no fit may be promised of it."""
+    card = Played(total=10000)
+    card.runs("chat", 4000)
+    card.uses("python", 2000)
+    card.uses("ollama", 3000)
+    card.uses("chrome", 500)
+    card.read()
+    card.later(4)
+    card.asks("a", None)
+    named = [("chat", "draining"), ("ollama", "stowaway"), ("python", "stowaway")]
+    assert card.blockers("a") == named
+    (row,) = card.shown().waiting
+    assert [one.mib for one in row.blockers] == [4000, 3000, 2000]
+    assert "you fit" not in row.why
+
+
+def test_hold_is_told_of_no_squatter() -> None:
+    """B4: it looks at leases only, so a squatter is not in its way."""
+    card = Played(total=10000)
+    card.runs("chat", 4000)
+    card.uses("python", 2000)
+    card.read()
+    card.asks("hold", None, priority="hold")
+    assert card.blockers("hold") == [("chat", "draining")]
+
+
 def test_whole_card_is_not_granted_beside_a_release_in_flight() -> None:
     """B4: no process shows any more, but no reading has shown the memory free either."""
     card = Played(total=1000)

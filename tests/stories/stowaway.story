@@ -11,10 +11,10 @@ chat asks 20000
 - readings fast
 whole asks whole wait=30
 - [lease.queued] whole: the whole card, interactive
-- whole waits, no. 1: chat has only just started and answers a request first
+- whole waits, no. 1: chat has only just started and answers a request first; ollama uses 2.9 GiB without a lease
 chat gone
 - [lease.released] chat: its process is gone
-- whole waits, no. 1: chat gave its memory back, and the card must show it free; then you fit
+- whole waits, no. 1: chat gave its memory back, and the card must show it free; ollama uses 2.9 GiB without a lease
 after 2
 - [lease.freed] chat: 0.5s after its word
 - whole waits, no. 1: ollama uses 2.9 GiB without a lease

@@ -33,6 +33,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
 
     `at_most` is what the card hands out with nothing on it: no lease, no process, and of what is
     nobody's no more than a driver keeps for itself.
+    `squatters` are those that keep the card from being whole, the heaviest first.
     `settling`: a lease was released and no reading has shown its memory free yet, stuck or not.
     `counts` has every lease, and every offer under the id of the lease it may become.
     """
@@ -44,7 +45,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     free: int
     driver_free: int
     at_most: int
-    squatter: GpuProcess | None
+    squatters: tuple[GpuProcess, ...]
     settling: bool
 
     @property
@@ -190,7 +191,7 @@ def close(card: Card, measured: Measured) -> Books:
         free=measured.capacity - taken_by_others - sum(counts.values()),
         driver_free=measured.reading.free - promised,
         at_most=_at_most(measured),
-        squatter=_heaviest_squatter(card.settings, measured),
+        squatters=_squatters(card.settings, measured),
         settling=any(isinstance(lease, Releasing | Stuck) for lease in card.leases),
     )
 
@@ -228,7 +229,7 @@ def _sized_count(lease: Lease, measured: Measured) -> int:
     return max(lease.held.ask, used)
 
 
-def _heaviest_squatter(settings: Settings, measured: Measured) -> GpuProcess | None:
+def _squatters(settings: Settings, measured: Measured) -> tuple[GpuProcess, ...]:
     over = [
         row
         for row in measured.stowaways
@@ -237,7 +238,7 @@ def _heaviest_squatter(settings: Settings, measured: Measured) -> GpuProcess | N
         and not isinstance(row.used, Unmeasured)
         and row.used > settings.tolerate
     ]
-    return max(over, key=_size, default=None)
+    return tuple(sorted(over, key=_size, reverse=True))
 
 
 def _size(row: GpuProcess) -> int:
@@ -266,7 +267,7 @@ def fits(ask: Ask, terms: Terms, books: Books, learned: MiB | None = None) -> bo
         taken = books.settling or any(books.counts.values())
         return (
             not taken
-            and books.squatter is None
+            and not books.squatters
             and books.room >= max(1, min(learned or 0, books.at_most))
         )
     return books.room >= ask

@@ -19,7 +19,7 @@ A holder that was asked for somebody who has left since is a candidate like any 
 costs nothing: it is asked already. One that nobody needs any more is told to run on (Q3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -35,7 +35,7 @@ from berth.lease import (
     Priority,
     WholeCard,
 )
-from berth.readings import Unknown, Unmeasured
+from berth.readings import GpuProcess, Unknown, Unmeasured
 from berth.standing import Blocker, How
 from berth.units import Instant, left
 
@@ -168,12 +168,16 @@ class _Walk:
         )
 
     def _clear_card(self, waiter: Waiter, staying: list[Candidate]) -> None:
-        """For a whole card everybody has to go, and nobody may pass."""
+        """For a whole card everybody has to go, squatters too (B4), and nobody may pass."""
         self._slack = 0
         obstacles = [candidate for candidate in staying if candidate.obstacle is not None]
         if not obstacles:
             self._ask(waiter, staying)
-        self._wait(waiter, obstacles or staying, beyond_leases=not self._leaving and not staying)
+        alone = not self._leaving and not staying
+        is_hold = waiter.terms.priority is Priority.HOLD
+        squatters = () if is_hold else self._named(self._books.squatters)
+        self._wait(waiter, obstacles or staying, beyond_leases=alone and not squatters)
+        self.plan.blockers[waiter.request] += squatters
 
     def _make_room(self, waiter: Waiter, staying: list[Candidate], size: int) -> None:
         free = self._free_for(waiter) + self._coming - self._reserved
@@ -232,11 +236,7 @@ class _Walk:
         """Return what is in the way that no lease explains."""
         measured = self._card.measured
         rows = () if measured is None else measured.stowaways
-        named = tuple(
-            Blocker(who=row.name or f"pid {row.process.pid}", how=How.STOWAWAY, ref=self._card.name)
-            for row in rows
-            if isinstance(row.used, Unmeasured) or row.used > 0
-        )
+        named = self._named(row for row in rows if isinstance(row.used, Unmeasured) or row.used > 0)
         if named and not self._has_nobodys():
             return named
         return (
@@ -248,6 +248,11 @@ class _Walk:
         """Tell whether more is in use and nobody's than could be the driver's own."""
         books = self._books
         return books.unexplained > UNEXPLAINED_SLACK or books.capacity < books.at_most
+
+    def _named(self, rows: Iterable[GpuProcess]) -> tuple[Blocker, ...]:
+        """Return what processes without a lease are to who waits; those of a name are one."""
+        names = dict.fromkeys(row.name or f"pid {row.process.pid}" for row in rows)
+        return tuple(Blocker(who=name, how=How.STOWAWAY, ref=self._card.name) for name in names)
 
 
 def _other_cards(card: Card, waiter: Waiter) -> Blocker:

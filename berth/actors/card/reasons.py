@@ -5,7 +5,6 @@ figures once, into words once, and a waiter that is told nothing new stays the v
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,22 +15,10 @@ from berth.actors.card.turn import Turn
 from berth.actors.node.inbox import RequestStands
 from berth.ids import RequestId
 from berth.lease import Ask
-from berth.standing import Blocker, Eta, How, Outlook, sentence
+from berth.standing import NOT_OF_ROOM, Blocker, Eta, Outlook, sentence
 from berth.units import Instant
 
 Reason = tuple[Blocker, ...]
-
-_NOT_ROOM: Final = frozenset(
-    {
-        How.SAME_NAME,
-        How.RECOVERING,
-        How.UNMEASURED,
-        How.WAKING,
-        How.NO_JOURNAL,
-        How.FIRST_IN_LINE,
-        How.OTHER_CARDS,
-    }
-)
 
 
 def tell_all(turn: Turn, reasons: Mapping[RequestId, Reason], books: Books | None) -> None:
@@ -121,7 +108,7 @@ class _Telling:
         """Tell whether there is no room for it, be it in the books or on the card."""
         known = self._of_room.get(id(blockers))
         if known is None:
-            known = any(blocker.how not in _NOT_ROOM for blocker in blockers)
+            known = any(blocker.how not in NOT_OF_ROOM for blocker in blockers)
             self._of_room[id(blockers)] = known
         return known
 

@@ -24,6 +24,7 @@ from berth.cli.render.figures import (
     with_letters,
 )
 from berth.cli.render.lines import Line, Look, Style, line, padded, wrapped
+from berth.standing import NOT_OF_ROOM
 from berth.units import show_gib
 from berth.words import cells, plain
 
@@ -105,7 +106,7 @@ def _asked(status: dict[str, Any], card: Row, row: Row, look: Look) -> list[Line
     """Return what is asked, what it lacks, and what there will be."""
     room = room_of(card)
     if row["ask_mib"] is None:
-        return []
+        return _asked_whole(status, card, row, look)
     short = None if room is None else row["ask_mib"] - room
     lacks = "" if short is None else f"short of {show_gib(short)}" if short > 0 else "fits"
     width = _width(status, card)
@@ -116,6 +117,18 @@ def _asked(status: dict[str, Any], card: Row, row: Row, look: Look) -> list[Line
         fits = "fits" if then >= row["ask_mib"] else f"short of {show_gib(row['ask_mib'] - then)}"
         rows += _figures(f"after {names}", then, fits, width, look)
     return rows
+
+
+def _asked_whole(status: dict[str, Any], card: Row, row: Row, look: Look) -> list[Line]:
+    """Return what the whole card is: what is left of it, and all that has to go first.
+
+    What may stay is what the books take off for others: stowaways that are no squatters.
+    """
+    must_go = sum(counts(one) for one in status["leases"] if one["card"] == card["card"])
+    must_go += sum(one["mib"] or 0 for one in row["blockers"] if one["how"] == "stowaway")
+    lacks = f", short of {show_gib(must_go)}" if must_go else ""
+    whole = max(0, _books(status, card) + must_go)
+    return _figures("you ask", whole, f"the whole card{lacks}", _width(status, card), look)
 
 
 # --- a lease, a card ------------------------------------------------------------------------------
@@ -240,13 +253,20 @@ def _doing(row: Row, waiter: Row | None) -> str:
             blocker = next(
                 b for b in waiter["blockers"] if (b.get("lease") or b["ref"]) == row["lease"]
             )
-            if blocker["how"] == "in_turn" and blocker["left_s"] is not None:
+            if blocker["how"] in {"in_turn", "juggle"} and blocker["left_s"] is not None:
                 words.append(f"keeps its turn for {exact(blocker['left_s'])}")
             elif blocker["how"] in {"pinned", "busy", "outranks"}:
                 words.append(blocker["how"])
-        elif row["state"] == "running":
+        elif waiter["ask_mib"] is None:
+            words.append("in your way")
+        elif row["state"] == "running" and not _looks_no_further(waiter):
             words.append("not needed for you")
     return ", ".join(words)
+
+
+def _looks_no_further(waiter: Row) -> bool:
+    """Tell whether a waiter waits for something that says nothing of who else is in its way."""
+    return any(blocker["how"] in {*NOT_OF_ROOM, "claimed"} for blocker in waiter["blockers"])
 
 
 def _figures(label: str, mib: int, remark: str, width: int, look: Look) -> list[Line]:
