@@ -4,7 +4,7 @@ import difflib
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 
@@ -22,6 +22,9 @@ class Duration(float):
 
 LONGEST: Final = 10 * 365 * 86400.0
 """The longest duration, in seconds: as long as the socket takes one."""
+
+
+_Priority = Literal["foreground", "interactive", "batch", "background"]
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +60,7 @@ class EngineTable(_Table, frozen=True):
     start: str | list[str] | None = None
     gpu: str | list[str] | None = None
     needs_mib: Mib | list[Mib] | None = None
-    priority: Literal["foreground", "interactive", "batch", "background"] | None = None
+    priority: _Priority | None = None
     drain_slots: str | None = None
     unload_url: str | None = None
     drain_wait: Duration | None = None
@@ -105,7 +108,7 @@ def load_config(path: Path, *, named: bool = False) -> Config:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(f"{path} cannot be read: {error}") from error
-    return parse_config(text, path.name)
+    return parse_config(text, str(path))
 
 
 def parse_config(text: str, name: str = "berth.toml") -> Config:
@@ -160,7 +163,37 @@ def _explain(message: str, text: str, name: str) -> BerthError:
         return _bad(f'{name} line {line}: {_table_name(path)} has no key "{key}"', hint)
     line = _line_of(path, text)
     where = ".".join(part for part in path if isinstance(part, str))
-    return _bad(f"{name} line {line}: {where}: {said}")
+    return _bad(f"{name} line {line}: {where}: {_in_words(said)}")
+
+
+_KINDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_WRONG_KIND: Final = re.compile(r"Expected `(?P<kinds>[^`]+)`, got `(?P<got>[^`]+)`")
+_TOO_LITTLE: Final = re.compile(r"Expected `(?:int|float)` (?P<how>[<>])= (?P<limit>[\d.]+)")
+_MISSING: Final = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
+
+
+def _in_words(said: str) -> str:
+    """Return what the checker says of a value in words of the file."""
+    if (found := _WRONG_KIND.fullmatch(said)) is not None:
+        kinds = [kind for kind in found["kinds"].split(" | ") if kind != "null"]
+        wanted = " or ".join(_KINDS.get(kind, kind) for kind in kinds)
+        return f"it takes {wanted}, and this is {_KINDS.get(found['got'], found['got'])}"
+    if (found := _TOO_LITTLE.fullmatch(said)) is not None:
+        return f"it takes {found['limit']} or {'more' if found['how'] == '>' else 'less'}"
+    if (found := _MISSING.fullmatch(said)) is not None:
+        return f'it needs a key "{found["key"]}"'
+    if (found := re.fullmatch(r"Invalid enum value (?P<value>.+)", said)) is not None:
+        return f"{found['value']} is none of {', '.join(get_args(_Priority))}"
+    if said == "Expected `str` of length >= 1":
+        return "it takes a text that is not empty"
+    return said
 
 
 def _split(path: str) -> list[str | int]:

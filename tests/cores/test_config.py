@@ -1,5 +1,6 @@
 """berth.toml: what is taken, and what is told of one that is wrong (S1)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,10 @@ def test_key_that_is_near_to_none_is_told_with_all_there_are() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[daemon]\ngpu = 3\n", "line 2: daemon.gpu: Expected `str | array`, got `int`"),
+        (
+            "[daemon]\ngpu = 3\n",
+            "line 2: daemon.gpu: it takes a text in quotes or a list, and this is a whole number",
+        ),
         (
             '[daemon]\n\nrelease_grace = "5 s"\n',
             "line 3: daemon.release_grace: '5 s' is no duration; write 90, 90s, 1m30s or 2h",
@@ -120,32 +124,32 @@ def test_key_that_is_near_to_none_is_told_with_all_there_are() -> None:
         ('[daemon]\nrelease_grace = "-5s"\n', "line 2: daemon.release_grace: '-5s' is no duration"),
         (
             "[squatters]\ntolerate_mib = -1\n",
-            "line 2: squatters.tolerate_mib: Expected `int` >= 0",
+            "line 2: squatters.tolerate_mib: it takes 0 or more",
         ),
         (
             '[[engine]]\nname = "a"\nneeds_mib = "14000"\n',
-            "line 3: engine.needs_mib: Expected `int | array | null`, got `str`",
+            "line 3: engine.needs_mib: it takes a whole number or a list, and this is a text",
         ),
         (
             '[[engine]]\nname = "a"\nneeds_mib = 0\n',
-            "line 3: engine.needs_mib: Expected `int` >= 1",
+            "line 3: engine.needs_mib: it takes 1 or more",
         ),
         (
             '[[engine]]\nname = "a"\n[[engine]]\nname = "b"\npinned = "yes"\n',
-            "line 5: engine.pinned: Expected `bool`, got `str`",
+            "line 5: engine.pinned: it takes true or false, and this is a text in quotes",
         ),
         (
             '[[engine]]\nname = "a" # pinned = "no"\npinned = "yes"\n',
-            "line 3: engine.pinned: Expected `bool`, got `str`",
+            "line 3: engine.pinned: it takes true or false, and this is a text in quotes",
         ),
-        ('[[engine]]\nname = ""\n', "line 2: engine.name: Expected `str` of length >= 1"),
-        ('\n[[engine]]\ngpu = "0"\n', "line 2: engine: Object missing required field `name`"),
+        ('[[engine]]\nname = ""\n', "line 2: engine.name: it takes a text that is not empty"),
+        ('\n[[engine]]\ngpu = "0"\n', 'line 2: engine: it needs a key "name"'),
         (
             '[[engine]]\nname = "a"\nenv = { A = 1 }\n',
-            "line 3: engine.env: Expected `str`, got `int`",
+            "line 3: engine.env: it takes a text in quotes, and this is a whole number",
         ),
-        ('[engine]\nname = "a"\n', "line 1: engine: Expected `array`, got `object`"),
-        ("daemon = 3\n", "line 1: daemon: Expected `object`, got `int`"),
+        ('[engine]\nname = "a"\n', "line 1: engine: it takes a list, and this is a table"),
+        ("daemon = 3\n", "line 1: daemon: it takes a table, and this is a whole number"),
     ],
 )
 def test_wrong_value_is_told_with_its_line_and_key(text: str, message: str) -> None:
@@ -176,7 +180,10 @@ def test_number_that_is_no_duration_is_refused(text: str) -> None:
 def test_priority_that_is_none_is_refused(priority: str) -> None:
     """S1, Q1: an entry takes foreground, interactive, batch or background; a hold is a person's."""
     error = wrong(f'[[engine]]\nname = "a"\npriority = "{priority}"\n')
-    assert error.message.startswith("berth.toml line 3: engine.priority: ")
+    assert error.message == (
+        f"berth.toml line 3: engine.priority: {priority!r} is none of "
+        "foreground, interactive, batch, background"
+    )
 
 
 def test_file_that_is_no_toml_is_told_with_its_line() -> None:
@@ -219,7 +226,7 @@ def test_file_is_named_as_it_is_called(tmp_path: Path) -> None:
     """S1: `BERTH_CONFIG` may name another; the error names that one."""
     path = tmp_path / "other.toml"
     path.write_text("\nx = 1\n")
-    with pytest.raises(BerthError, match=r"^other\.toml line 2: "):
+    with pytest.raises(BerthError, match=f"^{re.escape(str(path))} line 2: "):
         load_config(path)
 
 
