@@ -27,6 +27,7 @@ from berth.actors.journal.actor import JournalActor
 from berth.actors.journal.core import Journal
 from berth.actors.journal.inbox import JournalInbox, JournalTick
 from berth.actors.journal.messages import Happened, Kept, Record
+from berth.actors.journal.sqlite_file import is_locked
 from berth.actors.journal.store import Store
 from berth.actors.node.actor import Given, NodeActor
 from berth.actors.node.messages import CardRestarted, CloseNode, NodeInbox, NodeTick
@@ -120,22 +121,26 @@ def _only_one_in(state: Path) -> OnlyOne:
 
 
 def _no_journal(where: Path, error: Exception) -> BerthError:
+    hint = "free the disk, or name another folder with BERTH_STATE_DIR"
+    if is_locked(error):
+        hint = f"another program holds it locked (a sqlite3 shell, a backup?): fuser {where}"
     return BerthError(
         Code.NO_JOURNAL,
         f"the journal cannot be opened at {where}: {error}",
-        hint="free the disk, or name another folder with BERTH_STATE_DIR",
+        hint=hint,
         exit_status=Exit.CONFIG,
     )
 
 
-def _open_journal(path: Path, lock: OnlyOne) -> Store:
-    """Open the journal.
+def _open_journal(path: Path, lock: OnlyOne, boot: str) -> tuple[Store, Kept]:
+    """Open the journal, and read what is kept in it.
 
     Raises:
         BerthError: none can be made there: without one no grant would outlive berthd.
     """
     try:
-        return Store(path, lock.lost)
+        store = Store(path, lock.lost)
+        return store, store.kept(boot)
     except (OSError, sqlite3.Error) as error:
         raise _no_journal(path, error) from error
 
@@ -147,8 +152,7 @@ class Daemon:
         self.options = options
         self._locks = (state, door)
         self._boot_id = boot_id()
-        self._store = _open_journal(options.state / JOURNAL_NAME, state)
-        self._kept = self._store.kept(self._boot_id)
+        self._store, self._kept = _open_journal(options.state / JOURNAL_NAME, state, self._boot_id)
         if self._store.fresh and not self._kept.suspect and berthd_ran_this_boot(options.socket):
             gone = "the journal is gone, though a berthd of this boot had one"
             self._kept = replace(self._kept, suspect=gone)

@@ -1,9 +1,11 @@
 """Actors of a real berthd, in threads, that crash, hang and do not start."""
 
+import sqlite3
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ from typing import Any
 import pytest
 
 from berth.actors.card import core as card_core
+from berth.actors.journal.messages import Happened, Kept, Record
 from berth.actors.node import requests
 from berth.client import Client
-from berth.daemon import Daemon, DaemonOptions
+from berth.daemon import JOURNAL_NAME, Daemon, DaemonOptions
 from berth.errors import BerthError
 from berth.locks import OnlyOne
 from berth.probes.simulated import simulated_cards
@@ -174,6 +177,47 @@ def test_journal_that_crashes_ends_berthd(daemon: Daemon) -> None:
     daemon.roles["journal"].slot.tell(Poison())
     daemon.wait()
     assert "journal failed" in daemon.stop()
+
+
+def test_journal_that_another_program_has_locked_keeps_nobody_waiting(daemon: Daemon) -> None:
+    """S6: however many records come meanwhile; it is an alert, and clears by itself."""
+    path = daemon.options.state / JOURNAL_NAME
+    happened = Record(entries=(Happened(kind="card.ok", card=None),))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(60):
+            daemon.journal.tell(happened)
+        with Client(daemon.options.socket) as client:
+            assert client.call("events")["events"]  # comes after all of them, and within its 5 s
+    wait_for(lambda: {"alert.raised", "alert.cleared"} <= kinds(daemon))
+
+
+def kinds(daemon: Daemon) -> set[str]:
+    with Client(daemon.options.socket) as client:
+        return {event["kind"] for event in client.call("events")["events"]}
+
+
+def test_card_that_crashes_while_the_journal_cannot_be_read_comes_back(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal reads again; berthd must not end for a lock that another program has."""
+    locked = sqlite3.OperationalError("database is locked")
+    locked.sqlite_errorname = "SQLITE_BUSY"
+    fails = [locked]
+    real = daemon._store.kept
+
+    def kept(boot_id: str) -> Kept:
+        if fails:
+            raise fails.pop()
+        return real(boot_id)
+
+    monkeypatch.setattr(daemon._store, "kept", kept)
+    slot = daemon.roles["card gpu0"].slot
+    before = slot.ref
+    slot.tell(Poison())
+    wait_for(lambda: slot.is_alive() and slot.ref is not before)
+    wait_for(lambda: card_is_ok(daemon))
+    assert not fails
 
 
 def test_driver_worker_that_is_killed_is_replaced(daemon: Daemon) -> None:

@@ -15,6 +15,7 @@ from berth.actors.journal.core import (
     Prune,
     PublishEvent,
     TellCards,
+    TellKept,
     Write,
     decide,
 )
@@ -88,6 +89,9 @@ class PlayedJournal:
 
     def to_cards(self) -> list[GrantLost | JournalState]:
         return [effect.message for effect in self.said if isinstance(effect, TellCards)]
+
+    def told_kept(self) -> list[TellKept]:
+        return [effect for effect in self.said if isinstance(effect, TellKept)]
 
     def prunes(self) -> int:
         return sum(isinstance(effect, Prune) for effect in self.said)

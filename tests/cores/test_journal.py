@@ -19,7 +19,7 @@ from berth.actors.journal.core import (
     overlaid,
     timestamp,
 )
-from berth.actors.journal.inbox import JournalTick, WriteFailed
+from berth.actors.journal.inbox import JournalTick, KeptUnread, WriteFailed
 from berth.actors.journal.messages import (
     DropHold,
     DropLease,
@@ -323,6 +323,29 @@ def test_cards_are_told_when_it_can_be_written_again() -> None:
     journal.later(10)
     assert journal.to_cards().count(JournalState(writable=True)) == 1
     assert journal.events[-1].kind == "alert.cleared"
+
+
+def test_what_could_not_be_read_for_an_actor_is_read_again_after_two_seconds() -> None:
+    """6: the deadline of `read_at`; of one role, for the last incarnation alone."""
+    journal = PlayedJournal()
+    for role, incarnation in (("card gpu0", 1), ("node", 1), ("card gpu0", 2)):
+        journal.hear(KeptUnread(asked=ReadKept(role=role, incarnation=incarnation)))
+    journal.later(1.5)
+    assert journal.said == []
+    journal.later(0.5)
+    asked = [(one.asked.role, one.asked.incarnation) for one in journal.told_kept()]
+    assert asked == [("node", 1), ("card gpu0", 2)]
+    journal.later(10.0)
+    assert len(journal.told_kept()) == 2
+
+
+def test_read_for_an_actor_that_is_started_anew_takes_the_place_of_the_one_before() -> None:
+    """6: the supervisor has given that one up."""
+    journal = PlayedJournal()
+    journal.hear(KeptUnread(asked=ReadKept(role="node", incarnation=1)))
+    journal.hear(ReadKept(role="node", incarnation=2))
+    journal.later(10.0)
+    assert [one.asked.incarnation for one in journal.told_kept()] == [2]
 
 
 def test_journal_with_nothing_to_write_writes_nothing() -> None:

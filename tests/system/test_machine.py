@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,28 @@ def test_full_disk_grants_nothing_and_lets_releases_go_on(node: Node) -> None:
     assert "alert.raised" in kinds
     assert "alert.cleared" in kinds
     assert node.events("lease.freed")[0]["name"] == "first"
+
+
+def test_journal_that_another_program_has_locked_grants_nothing_until_it_lets_go(
+    node: Node,
+) -> None:
+    """S6: it cannot be written, no more: releases go on, and berthd heals by itself."""
+    run = _run(node, "first")
+    pid = node.status()["node"]["pid"]
+    path = node.folder / "state" / "journal.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        refused = node.berth("run", "--as", "second", "--needs-mib", "1000", "--", "true")
+        assert "no_journal" in refused.stderr  # its grant was the first that could not be written
+        third = node.run("--as", "third", "--needs-mib", "1000", "--wait", "30s", "--", "true")
+        wait_for(lambda: (node.waiter("third") or {}).get("code") == "no_journal")
+        run.terminate()
+        run.wait(timeout=20.0)
+        node.wait_gone("first")
+        assert third.poll() is None
+    assert third.wait(timeout=20.0) == 0
+    assert node.status()["node"]["pid"] == pid
+    assert "Traceback" not in node.log_text()
 
 
 def _run(node: Node, name: str) -> "subprocess.Popen[bytes]":

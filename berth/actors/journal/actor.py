@@ -21,8 +21,9 @@ from berth.actors.journal.core import (
     decide,
     overlaid,
 )
-from berth.actors.journal.inbox import JournalInbox, WriteFailed, Written
+from berth.actors.journal.inbox import JournalInbox, KeptUnread, WriteFailed, Written
 from berth.actors.journal.messages import KeptRead, ReadEvents
+from berth.actors.journal.sqlite_file import is_damage
 from berth.actors.journal.store import Store
 from berth.actors.node.messages import EventsRead, EventTold, NodeInbox
 from berth.ids import CardName
@@ -61,6 +62,10 @@ class JournalActor(BerthActor[JournalInbox, Journal, JournalEffect]):
         self._boot_id = boot_id
         self._kept_reader = supervisor
 
+    def begin(self) -> None:
+        """Wait for no lock for long from now on: whoever asks whether this thread lives waits."""
+        self._store.hurry()
+
     def perform(self, effect: JournalEffect) -> None:
         """Do what the core decided."""
         match effect:
@@ -78,11 +83,7 @@ class JournalActor(BerthActor[JournalInbox, Journal, JournalEffect]):
             case ReadEvents():
                 self._read(effect)
             case TellKept():
-                kept = overlaid(self._store.kept(self._boot_id), effect.unwritten)
-                asked = effect.asked
-                self._kept_reader.tell(
-                    KeptRead(role=asked.role, incarnation=asked.incarnation, kept=kept)
-                )
+                self._tell_kept(effect)
             case _:
                 assert_never(effect)
 
@@ -94,6 +95,21 @@ class JournalActor(BerthActor[JournalInbox, Journal, JournalEffect]):
             self.hear(WriteFailed(batch=effect.number, why=str(error)))
         else:
             self.hear(Written(batch=effect.number))
+
+    def _tell_kept(self, effect: TellKept) -> None:
+        """Tell what is kept. Of a damaged file the journal dies: the next berthd sets it aside."""
+        asked = effect.asked
+        try:
+            kept = overlaid(self._store.kept(self._boot_id), effect.unwritten)
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise
+            log.warning("journal: what is kept for %s was not read: %s", asked.role, error)
+            self.hear(KeptUnread(asked=asked))
+        else:
+            self._kept_reader.tell(
+                KeptRead(role=asked.role, incarnation=asked.incarnation, kept=kept)
+            )
 
     def _prune(self) -> None:
         try:

@@ -6,13 +6,16 @@ berthd. Its core decides what is written, when, and what is passed on afterwards
  1. A record is written as one batch, in one transaction: all of it or nothing.
  2. Written: its events are published, and what rides on it goes to the node. Nobody hears of a
     grant before it is on disk.
- 3. Not written (a full disk): the grants that ride on it are lost: their cards are told, and they
-    never were. Everything else is passed on, for releases and drains must go on. The cards are told
-    that the journal cannot be written, and grant nothing. What could not be written is kept here,
-    a lease by its latest state, and tried again with the next record and every 2 s.
+ 3. Not written (a full disk, another program's lock): the grants that ride on it are lost: their
+    cards are told, and they never were. Everything else is passed on, for releases and drains must
+    go on. The cards are told that the journal cannot be written, and grant nothing. What could not
+    be written is kept here, a lease by its latest state, and tried again with the next record and
+    every 2 s.
  4. Once a batch is written again, the cards are told that too.
  5. Every 10 minutes events that are older than 30 days are dropped, and the oldest while the file
     is above 256 MiB.
+ 6. What is kept cannot be read for an actor that starts again (another program's lock): it is read
+    again every 2 s, until it is there or the supervisor starts that actor anew.
 """
 
 from collections.abc import Mapping
@@ -23,7 +26,13 @@ import msgspec
 from msgspec.structs import replace
 
 from berth.actors.card.messages import GrantLost, JournalState
-from berth.actors.journal.inbox import JournalInbox, JournalTick, WriteFailed, Written
+from berth.actors.journal.inbox import (
+    JournalInbox,
+    JournalTick,
+    KeptUnread,
+    WriteFailed,
+    Written,
+)
 from berth.actors.journal.messages import (
     DropHold,
     DropLease,
@@ -72,6 +81,8 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     publishing: tuple[EventMessage, ...] = ()
     writable: bool = True
     try_at: Instant = Instant(0.0)
+    unread: tuple[ReadKept, ...] = ()
+    read_at: Instant = Instant(0.0)
     prune_at: Instant = Instant(0.0)
 
 
@@ -105,7 +116,10 @@ class Prune(msgspec.Struct, frozen=True):
 
 
 class TellKept(msgspec.Struct, frozen=True, kw_only=True):
-    """Shell: tell the supervisor what is kept: what is on the disk, and over it the `unwritten`."""
+    """Shell: tell the supervisor what is kept: what is on the disk, and over it the `unwritten`.
+
+    Where the disk cannot be read, tell `KeptUnread`.
+    """
 
     asked: ReadKept
     unwritten: Batch
@@ -135,7 +149,11 @@ def decide(journal: Journal, dated: Dated, now: Instant) -> _Decision:
         case ReadEvents():
             return journal, (event,)
         case ReadKept():
+            journal = replace(journal, unread=_of_others(journal, event))
             return journal, (TellKept(asked=event, unwritten=journal.unwritten),)
+        case KeptUnread():
+            unread = (*_of_others(journal, event.asked), event.asked)
+            return replace(journal, unread=unread, read_at=after(now, TRY_AGAIN_EVERY)), ()
         case JournalTick():
             return _tick(journal, now)
         case _:
@@ -314,7 +332,16 @@ def overlaid(kept: Kept, unwritten: Batch) -> Kept:
     )
 
 
+def _of_others(journal: Journal, asked: ReadKept) -> tuple[ReadKept, ...]:
+    """Return who else waits for what is kept. Of one role the last incarnation does, no other."""
+    return tuple(one for one in journal.unread if one.role != asked.role)
+
+
 def _tick(journal: Journal, now: Instant) -> _Decision:
+    if journal.unread and now >= journal.read_at:
+        asked = journal.unread
+        again = (TellKept(asked=one, unwritten=journal.unwritten) for one in asked)
+        return replace(journal, unread=()), tuple(again)
     if not journal.unwritten.empty and now >= journal.try_at:
         return _write(replace(journal, try_at=after(now, TRY_AGAIN_EVERY)))
     if now >= journal.prune_at:

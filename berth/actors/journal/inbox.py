@@ -20,8 +20,16 @@ class WriteFailed(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class KeptUnread(msgspec.Struct, frozen=True, kw_only=True):
+    """From the journal's own shell: what is kept could not be read now; it was `asked` for."""
+
+    asked: ReadKept
+
+
 class JournalTick(msgspec.Struct, frozen=True):
     """From the ticker: time has passed."""
 
 
-JournalInbox: TypeAlias = Record | ReadEvents | ReadKept | Written | WriteFailed | JournalTick
+JournalInbox: TypeAlias = (
+    Record | ReadEvents | ReadKept | Written | WriteFailed | KeptUnread | JournalTick
+)

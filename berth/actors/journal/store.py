@@ -7,9 +7,8 @@ A transaction that is committed survives a `kill -9` of berthd. It is not forced
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +34,7 @@ from berth.actors.journal.records import (
     encode_hold,
     encode_lease,
 )
+from berth.actors.journal.sqlite_file import SCHEMA, Patience, files, is_damage, put_aside
 from berth.actors.journal.usage_files import read_usage, write_usage
 from berth.ids import number_of, request_of
 from berth.lease import Lease, with_held
@@ -49,29 +49,6 @@ ANSWER_BYTES: Final = 256 * 1024  # of a message, not of memory
 """How much is read of the events for one answer: it must fit into a frame, and others wait."""
 _PRUNED_AT_ONCE: Final = 5000
 _LARGEST: Final = (1 << 63) - 1
-_DAMAGE: Final = frozenset({"SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"})
-"""What SQLite calls a file that is none of its own, of another schema, or too short."""
-
-_SCHEMA: Final = """
-    CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS leases (
-        card_key TEXT NOT NULL, lease TEXT NOT NULL, record BLOB NOT NULL,
-        PRIMARY KEY (card_key, lease)
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS baselines (
-        card_key TEXT PRIMARY KEY, mib INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS hand_offs (
-        card_key TEXT PRIMARY KEY, record BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS holds (
-        request TEXT PRIMARY KEY, record BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS events (
-        seq INTEGER PRIMARY KEY, at REAL NOT NULL, event BLOB NOT NULL
-    );
-    CREATE INDEX IF NOT EXISTS events_at ON events (at);
-"""
 
 _EVENTS: Final = msgspec.json.Decoder(EventMessage)
 _HAND_OFFS: Final = msgspec.json.Decoder(SaveHandOffs)
@@ -85,6 +62,8 @@ class Store:
     `set_aside` tells; nothing of it is dropped. `fresh`: there was none. A file that is taken away
     while it is open is put back with the next write: what is open is all there is of it.
 
+    A lock of another program is waited for: 5 s at first, and after `hurry` a moment now and then.
+
     Raises:
         OSError, sqlite3.Error: no journal can be made there at all.
     """
@@ -93,15 +72,16 @@ class Store:
         self._lost = lost
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
+        self._patience = Patience()
         self.set_aside = ""
         try:
             self._open(path)
             self._read_through()
         except (sqlite3.DatabaseError, ValueError, msgspec.MsgspecError) as error:
-            if isinstance(error, sqlite3.Error) and not _is_damage(error):
-                raise
             self._db.close()
-            self.set_aside = _put_aside(path)
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise
+            self.set_aside = put_aside(path)
             self._open(path)
 
     def _read_through(self) -> None:
@@ -118,24 +98,44 @@ class Store:
 
     def _open(self, path: Path) -> None:
         self.fresh = not path.exists()
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(
+            path, timeout=self._patience.left, isolation_level=None, check_same_thread=False
+        )
         if not self.fresh and not self._has_schema():
             raise sqlite3.DatabaseError("there is no journal in it")
-        self._db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        if self.fresh:  # it would want to write, and be locked out
+            self._db.execute("PRAGMA auto_vacuum=INCREMENTAL")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(SCHEMA)
         self._last_number = int(self._meta("last_number", "0"))
-        self._opened = _files(path)
+        self._opened = files(path)
         self._is_open = True
 
     def _has_schema(self) -> bool:
         found = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
         return found is not None
 
+    def hurry(self) -> None:
+        """Wait for no lock for long any more: others wait for the thread that waits."""
+        self._patience.hurry()
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[None]:
+        """Do all of it or nothing. Another program's lock is waited for at its beginning alone."""
+        try:
+            with self._patience.spent(self._db):
+                self._db.execute(f"BEGIN {kind}")
+                self._has_schema()  # reading begins with the first read
+            yield
+            self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     # --- a file that is taken away ------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Store:
         """
         if lost := self._lost():
             raise sqlite3.OperationalError(lost)
-        found = _files(self._path)
+        found = files(self._path)
         opened, self._opened = self._opened, found
         taken_away = any(was not in {None, now} for was, now in zip(opened, found, strict=True))
         if self._is_open and not taken_away:
@@ -171,7 +171,7 @@ class Store:
             self._db.execute("VACUUM INTO ?", (str(beside),))
             self._is_open = False
             self._db.close()
-            _put_aside(self._path)
+            put_aside(self._path)
             beside.rename(self._path)
         self._open(self._path)
 
@@ -186,8 +186,7 @@ class Store:
         self._keep_in_place()
         now = time.time()
         number = max((_number(event) for event in batch.events), default=0)
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._transaction("IMMEDIATE"):
             clocks = clocks_now()
             for entry in batch.latest.values():
                 self._apply(entry, clocks)
@@ -197,11 +196,6 @@ class Store:
             )
             if number > self._last_number:
                 self._set_meta("last_number", str(number))
-            self._db.execute("COMMIT")
-        except sqlite3.Error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
         self._last_number = max(self._last_number, number)
 
     def _apply(self, entry: LastingEntry, clocks: Clocks) -> None:
@@ -239,20 +233,25 @@ class Store:
                 self._db.execute("DELETE FROM holds WHERE request = ?", (entry.request,))
 
     def prune(self, *, keep_for: Seconds = KEEP_FOR, keep_bytes: int = KEEP_BYTES) -> None:
-        """Drop events that are too old, and the oldest while the file is too large."""
-        last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
-        if last is not None:
-            self._set_meta("last_seq", str(last))
-        self._db.execute("DELETE FROM events WHERE at < ?", (time.time() - keep_for,))
-        while self._size() > keep_bytes:
-            dropped = self._db.execute(
-                "DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)",
-                (_PRUNED_AT_ONCE,),
-            )
-            if dropped.rowcount <= 0:
-                return
+        """Drop events that are too old, and the oldest while the file is too large.
+
+        Raises:
+            sqlite3.Error: none was dropped.
+        """
+        with self._transaction("IMMEDIATE"):
+            last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
+            if last is not None:
+                self._set_meta("last_seq", str(last))
+            self._db.execute("DELETE FROM events WHERE at < ?", (time.time() - keep_for,))
+            while self._size() > keep_bytes:
+                dropped = self._db.execute(
+                    "DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)",
+                    (_PRUNED_AT_ONCE,),
+                )
+                if dropped.rowcount <= 0:
+                    break
+                self._db.execute("PRAGMA incremental_vacuum")
             self._db.execute("PRAGMA incremental_vacuum")
-        self._db.execute("PRAGMA incremental_vacuum")
 
     def _size(self) -> int:
         pages, free, size = (
@@ -268,32 +267,33 @@ class Store:
 
         Raises:
             ValueError: a record is damaged, or a newer Berth's.
+            sqlite3.Error: the file cannot be read; at the first start of a boot, or not written.
         """
-        same_boot = self._meta("boot_id", "") == boot_id
-        if not same_boot:
-            self._db.execute("DELETE FROM baselines")
-            self._set_meta("boot_id", boot_id)
-        leases: dict[str, tuple[Lease, ...]] = {}
+        with self._transaction("DEFERRED"):
+            if self._meta("boot_id", "") == boot_id:
+                return self._kept()
+        with self._transaction("IMMEDIATE"):
+            self._begin_boot(boot_id)
+            return self._kept()
+
+    def _kept(self) -> Kept:
         clocks = clocks_now()
-        for card_key, name, record in self._db.execute("SELECT * FROM leases").fetchall():
-            lease = decode_lease(record, clocks, same_boot=same_boot)
-            if same_boot:
-                leases[card_key] = (*leases.get(card_key, ()), lease)
-            elif lease.held.holder is None:
-                lease = _of_this_boot(lease, clocks)
-                self._apply(SaveLease(card_key=card_key, lease=lease), clocks)
-                leases[card_key] = (*leases.get(card_key, ()), lease)
-            else:
-                self._apply(DropLease(card_key=card_key, lease=name), clocks)
+        leases: dict[str, tuple[Lease, ...]] = {}
+        for card_key, record in self._db.execute("SELECT card_key, record FROM leases"):
+            leases[card_key] = (*leases.get(card_key, ()), decode_lease(record, clocks))
+        holds = [
+            decode_hold(record, clocks)
+            for (record,) in self._db.execute("SELECT record FROM holds")
+        ]
         rows = self._db.execute("SELECT card_key, mib FROM baselines").fetchall()
-        taken = self._db.execute("SELECT * FROM hand_offs").fetchall()
+        taken = self._db.execute("SELECT card_key, record FROM hand_offs").fetchall()
         last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
         return Kept(
             leases=leases,
             hand_offs={card_key: _HAND_OFFS.decode(record) for card_key, record in taken},
             baselines={card_key: MiB(mib) for card_key, mib in rows},
             usage=read_usage(self._path.parent),
-            holds=self._holds(clocks, same_boot=same_boot),
+            holds=tuple(sorted(holds, key=lambda hold: number_of(hold.request))),
             last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
             last_number=self._last_number,
             suspect=f"the journal could not be read and was set aside as {self.set_aside}"
@@ -301,13 +301,20 @@ class Store:
             else "",
         )
 
-    def _holds(self, clocks: Clocks, *, same_boot: bool) -> tuple[SaveHold, ...]:
-        rows = self._db.execute("SELECT record FROM holds").fetchall()
-        holds = [decode_hold(record, clocks, same_boot=same_boot) for (record,) in rows]
-        if not same_boot:
-            for hold in holds:
-                self._apply(hold, clocks)
-        return tuple(sorted(holds, key=lambda hold: number_of(hold.request)))
+    def _begin_boot(self, boot_id: str) -> None:
+        """Forget what ended with the last boot: who held a card, and what a driver took there."""
+        clocks = clocks_now()
+        self._db.execute("DELETE FROM baselines")
+        for card_key, name, record in self._db.execute("SELECT * FROM leases").fetchall():
+            lease = decode_lease(record, clocks, same_boot=False)
+            if lease.held.holder is None:
+                lease = _of_this_boot(lease, clocks)
+                self._apply(SaveLease(card_key=card_key, lease=lease), clocks)
+            else:
+                self._apply(DropLease(card_key=card_key, lease=name), clocks)
+        for (record,) in self._db.execute("SELECT record FROM holds").fetchall():
+            self._apply(decode_hold(record, clocks, same_boot=False), clocks)
+        self._set_meta("boot_id", boot_id)
 
     def events(
         self, after_seq: int | None, within: Seconds | None, limit: int
@@ -316,6 +323,12 @@ class Store:
 
         Not more than fit into one answer: the oldest after the number; without one, the latest.
         """
+        with self._transaction("DEFERRED"):
+            return self._events(after_seq, within, limit)
+
+    def _events(
+        self, after_seq: int | None, within: Seconds | None, limit: int
+    ) -> tuple[EventMessage, ...]:
         since = 0.0 if within is None else time.time() - within
         after = min(after_seq or 0, _LARGEST)
         if within is not None:  # found by the index on time; else all before would be read
@@ -353,35 +366,6 @@ def clocks_now() -> Clocks:
     return Clocks(
         monotonic=time.monotonic(), boot=time.clock_gettime(time.CLOCK_BOOTTIME), wall=time.time()
     )
-
-
-def _files(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """Return which files have the journal's name and its log's, None for one that is not there."""
-    found: list[tuple[int, int] | None] = []
-    for suffix in ("", "-wal"):
-        try:
-            stat = path.with_name(path.name + suffix).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            found.append(None)
-        else:
-            found.append((stat.st_dev, stat.st_ino))
-    return tuple(found)
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Tell whether the file is at fault, and not the disk or the right to write there."""
-    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")
-    return name in _DAMAGE or name.startswith("SQLITE_CORRUPT")
-
-
-def _put_aside(path: Path) -> str:
-    """Give a journal that cannot be read another name, its write-ahead log with it."""
-    stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%S")
-    aside = path.with_name(f"{path.name}.damaged-{stamp}")
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-    return str(aside)
 
 
 def _number(event: EventMessage) -> int:
