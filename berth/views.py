@@ -121,7 +121,8 @@ class WaiterView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One request that waits on one card.
 
     `short_mib` is what the card lacks for it now, `then_mib` what it has once those in the way are
-    gone, where that is known. `wait_left_s` is null for a hold, which waits as long as it takes.
+    gone, where that is known. `wait_left_s` is null for who waits as long as it takes: a hold, and
+    who has more than a year left.
     """
 
     request: str

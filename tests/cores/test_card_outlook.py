@@ -7,6 +7,7 @@ from berth.actors.card.state import HAND_OFFS_KEPT, HandOffs
 from berth.actors.card.view import describe
 from berth.actors.journal.messages import Record, SaveHandOffs
 from berth.actors.node.inbox import CallId, RequestStands
+from berth.client.state import FOR_EVER
 from berth.lease import Releasing
 from berth.units import MiB, Seconds
 from berth.views import LeaseView, WaiterView
@@ -146,6 +147,17 @@ def test_a_turn_is_a_time_for_a_higher_priority(boundary: bool) -> None:
     assert (row.eta_s, row.eta_of) == (60.0, "turn")
     card.later(61)
     assert card.orders("chat") == ["drain"]
+
+
+@pytest.mark.parametrize(
+    ("wait", "told"), [(FOR_EVER, None), (86400.0 * 366, None), (86400.0 * 364, 86400.0 * 364)]
+)
+def test_who_waits_as_long_as_it_takes_has_no_end_told(wait: float, told: float | None) -> None:
+    """A script that gave way without a limit waits ten years: that is no figure for a person."""
+    card = Played(total=24 * GIB)
+    card.runs("chat", 14 * GIB)
+    card.asks("script", 16 * GIB, wait=Seconds(wait))
+    assert waiter(card, "script").wait_left_s == told
 
 
 def test_a_silent_holder_is_told_as_such() -> None:

@@ -36,6 +36,8 @@ from berth.views import (
     blocker_view,
 )
 
+_A_YEAR: Final = 365 * 86400.0
+"""From a wait of so many seconds on there is no end to be told: scripts ask for ten of them."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -243,7 +245,6 @@ def _reason(card: Card, waiter: Waiter, now: Instant) -> _Reason:
 def _waiter(
     card: Card, waiter: Waiter, reason: _Reason, place: int, room: int | None, now: Instant
 ) -> WaiterView:
-    is_hold = waiter.terms.priority is Priority.HOLD
     size = mib_of(waiter.ask)
     return WaiterView(
         request=waiter.request,
@@ -254,7 +255,7 @@ def _waiter(
         ask_mib=size,
         position=place,
         waited_s=round(since(waiter.arrived, now), 2),
-        wait_left_s=None if is_hold else round(left(waiter.refuse_at, now), 2),
+        wait_left_s=_wait_left(waiter, now),
         code=reason.code,
         why=reason.why,
         blockers=reason.blockers,
@@ -263,6 +264,14 @@ def _waiter(
         short_mib=None if room is None or size is None else max(0, size - room),
         then_mib=None if waiter.outlook is None else waiter.outlook.then,
     )
+
+
+def _wait_left(waiter: Waiter, now: Instant) -> float | None:
+    """Return how long it still waits, None for who waits as long as it takes."""
+    remaining = left(waiter.refuse_at, now)
+    if waiter.terms.priority is Priority.HOLD or remaining > _A_YEAR:
+        return None
+    return round(remaining, 2)
 
 
 def _code(blockers: tuple[Blocker, ...]) -> str:

@@ -70,7 +70,7 @@ def _likely(parts: list[Row]) -> str:
 
 def _left(row: Row) -> str:
     """Return how long it still waits; who waits as long as it takes has no figure."""
-    return "" if row["wait_left_s"] is None else exact(row["wait_left_s"])
+    return "-" if row["wait_left_s"] is None else exact(row["wait_left_s"])
 
 
 def _short(row: Row, parts: list[Row], look: Look, *, several: bool) -> list[Line]:
