@@ -269,6 +269,18 @@ def test_stop_by_name_is_passed_to_the_leases_card() -> None:
     assert fields(node.answer(message_id))["state"] == "draining"
 
 
+def test_stop_takes_a_waiter_away_whose_client_says_nothing() -> None:
+    """S7: it may be dead, with a child that keeps its connection open."""
+    node = PlayedNode()
+    request = node.asks("silent", "ghost")
+    message_id = node.calls("person", Stop(target="ghost", at_once=False))
+    answer = node.answer(message_id)
+    assert answer is not None
+    assert answer.data == {"stopped": [request]}
+    assert [one.request for one in node.heard(WithdrawRequest)] == [request]
+    assert not node.node.requests
+
+
 def test_stop_by_lease_stops_that_lease_alone() -> None:
     """Spec 16: `stop` takes a name or a lease."""
     node = PlayedNode()

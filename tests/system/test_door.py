@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import zmq
@@ -116,6 +118,64 @@ def _from_another_process(node: Node, op: str, fields: dict[str, object]) -> str
     )
     code: str = json.loads(done.stdout)["error"]["code"]
     return code
+
+
+_GHOST = (
+    "import os, signal, sys; from pathlib import Path; from tests.system.raw import Raw\n"
+    "raw = Raw(Path(sys.argv[1]))\n"
+    "raw.send('lease.request', name='ghost', needs_mib=24000, wait_s=3600)\n"
+    "os.read(0, 1)\n"
+    "if os.fork() == 0:\n"
+    "    os.read(0, 1); os._exit(0)\n"
+    "os.kill(os.getpid(), signal.SIGKILL)\n"
+)
+
+
+@contextmanager
+def _asking(node: Node) -> "Iterator[subprocess.Popen[bytes]]":
+    """Let a process ask that can be killed while a child of it keeps its connection open."""
+    asking = [sys.executable, "-c", _GHOST, str(node.socket)]
+    with subprocess.Popen(asking, env=node.environment, stdin=subprocess.PIPE) as ghost:
+        wait_for(lambda: node.waiter("ghost"), why="it asks")
+        yield ghost
+
+
+def _dies(ghost: "subprocess.Popen[bytes]", *, reaped: bool) -> None:
+    assert ghost.stdin is not None
+    ghost.stdin.write(b"d")
+    ghost.stdin.flush()
+    os.waitid(os.P_PID, ghost.pid, os.WEXITED | (0 if reaped else os.WNOWAIT))
+
+
+@pytest.mark.parametrize("reaped", [True, False])
+def test_waiter_whose_process_ended_has_withdrawn_though_its_connection_stands(
+    node: Node, *, reaped: bool
+) -> None:
+    """S5: a child inherits every descriptor; the dead would come first in line for ever."""
+    with ExitStack() as opened:
+        job, small = (opened.enter_context(Raw(node.socket)) for _ in range(2))
+        job.lease("job", 10000, pinned=True, boundary=True)
+        ghost = opened.enter_context(_asking(node))
+        message_id = small.send("lease.request", name="small", needs_mib=14000, wait_s=60)
+        while "but then ghost" not in small.hear()["data"].get("why", ""):
+            pass
+        _dies(ghost, reaped=reaped)
+        while not (heard := small.hear())["last"]:
+            pass
+        assert (heard["id"], heard["ok"]) == (message_id, True)
+        (left,) = node.events("lease.withdrawn")
+        assert (left["name"], left["why"]) == ("ghost", "its client is gone")
+
+
+def test_hold_that_nobody_waits_for_outlives_the_command_that_asked_for_it(node: Node) -> None:
+    """Q1: its process has ended as well, and that is as it should be."""
+    with Raw(node.socket) as job:
+        job.lease("job", 10000, boundary=True)
+        assert node.berth("hold", "--no-wait").returncode == 0
+        with _asking(node) as ghost:
+            _dies(ghost, reaped=True)
+            wait_for(lambda: not node.waiter("ghost"), why="the dead leave the line")
+        assert node.waiter("hold")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")

@@ -12,7 +12,7 @@ A client's operation goes one of four ways:
  3. Gathered from all cards (`status`). What has not come within 1 s is left out.
  4. A request for a lease. It goes to its card and ends there, in exactly one of granted, refused
     or withdrawn. Until then its client hears where it stands: when that changes, and every 5 s.
-    A client that cannot be reached has withdrawn.
+    A client that cannot be reached, or whose process has ended, has withdrawn.
 
 A request is known by its client's own key. Sent again with the same key (the client was cut off, or
 berthd was restarted) it finds its place in the queue or its lease, and never makes a second one.

@@ -177,7 +177,7 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerGone(msgspec.Struct, frozen=True, kw_only=True):
-    """From the socket thread: a message could not be delivered, so the client is gone."""
+    """From the socket thread: the client cannot be reached, or its process has ended."""
 
     connection: Connection
 

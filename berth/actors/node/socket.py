@@ -3,7 +3,7 @@
 ZeroMQ sockets belong to one thread, and an actor's thread sits in its inbox. So a plain thread owns
 them: what comes in is parsed at the door (`codec.py`) and told to the node; what goes out arrives
 through a queue and a wake-up. A message that cannot be delivered is told to the node: its client is
-gone.
+gone. So is one whose process has ended, though its connection stands.
 
 Of what comes in, only so much is told to the node as it can handle soon: what is beyond it waits
 with its sender, and ZeroMQ takes from each of them in turn. So a client that asks without end
@@ -41,7 +41,7 @@ from berth.door import Place
 from berth.errors import Code
 from berth.ids import Connection, ProcessId
 from berth.paths import events_path
-from berth.probes.procfs import identify
+from berth.probes.procfs import identify, is_alive
 from berth.wire import MAX_FRAME
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,9 @@ connection ends, so an answer sent right before it would be lost.
 AT_ONCE: Final = 128
 """How many operations the node may have before it at once; at half of that it is told more."""
 _LOOK_AT_DOOR_EVERY: Final = 2.0
-"""How often the files of the sockets are looked after (seconds)."""
+"""How often the sockets' files and the clients' processes are looked after (seconds)."""
+_LOOKED_AT: Final = 100
+"""How many clients are looked at in one go, so that a crowd of them delays nobody."""
 
 
 class CloseSocket(msgspec.Struct, frozen=True):
@@ -100,6 +102,7 @@ class SocketThread(threading.Thread):
         self._router = self._bind(zmq.ROUTER, self._places[0], {zmq.ROUTER_MANDATORY: 1})
         self._pub = self._bind(zmq.PUB, self._places[1], {})
         self._clients: OrderedDict[Connection, _Client] = OrderedDict()
+        self._unseen: list[Connection] = []
         self._answered = -_READ_WITHIN
         self._told = 0
         self._handled = 0
@@ -154,6 +157,7 @@ class SocketThread(threading.Thread):
             if time.monotonic() - looked >= _LOOK_AT_DOOR_EVERY:
                 looked = time.monotonic()
                 self._keep_door_open()
+                self._see_who_is_gone()
             if self._router in ready:
                 self._receive_all()
             if self._wake in ready:
@@ -164,6 +168,22 @@ class SocketThread(threading.Thread):
         """Bind anew where a socket's file was deleted. Who is connected already stays connected."""
         for socket, place in zip((self._router, self._pub), self._places, strict=True):
             place.keep(socket)
+
+    def _see_who_is_gone(self) -> None:
+        """Tell the node whose process has ended: a child of it may keep the connection open (S5).
+
+        The next few each time, in turn. Who cannot be seen from here is never gone by this.
+        """
+        self._unseen = self._unseen or list(self._clients)
+        looked_at, self._unseen = self._unseen[:_LOOKED_AT], self._unseen[_LOOKED_AT:]
+        for connection in looked_at:
+            known = self._clients.get(connection)
+            if known is not None and known.process is not None and not is_alive(known.process):
+                self._is_gone(connection)
+
+    def _is_gone(self, connection: Connection) -> None:
+        self._clients.pop(connection, None)
+        self._node.tell(PeerGone(connection=connection))
 
     def _close(self) -> None:
         """Give the sockets back. Their files stay: a later berthd or node may have them by now."""
@@ -243,5 +263,4 @@ class SocketThread(threading.Thread):
                 raise
         else:
             return
-        self._clients.pop(connection, None)
-        self._node.tell(PeerGone(connection=connection))
+        self._is_gone(connection)
