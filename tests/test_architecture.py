@@ -18,6 +18,7 @@ SHELLS = {
     "actors/node/socket.py",
     "actors/node/codec.py",
     "actors/trees/exits.py",
+    "actors/journal/event_rows.py",
     "actors/journal/sqlite_file.py",
     "actors/journal/store.py",
     "actors/journal/usage_files.py",

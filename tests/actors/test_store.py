@@ -14,6 +14,7 @@ from berth.actors.card.recovery import restored
 from berth.actors.card.state import Settings
 from berth.actors.journal import store as store_module
 from berth.actors.journal.core import Batch
+from berth.actors.journal.event_rows import ANSWER_BYTES
 from berth.actors.journal.messages import (
     DropHold,
     DropLease,
@@ -262,7 +263,7 @@ def test_more_events_than_fit_into_an_answer_come_page_by_page(store: Store) -> 
 
 def test_event_that_is_larger_than_an_answer_should_be_comes_alone(store: Store) -> None:
     """Whoever pages must get past it."""
-    store.write(Batch(events=(_wordy(1, 2 * store_module.ANSWER_BYTES), _wordy(2))))
+    store.write(Batch(events=(_wordy(1, 2 * ANSWER_BYTES), _wordy(2))))
     assert [event.seq for event in store.events(0, None, 10)] == [1]
     assert [event.seq for event in store.events(1, None, 10)] == [2]
 

@@ -4,7 +4,7 @@ These structs are the file's format and apart from `lease.py`: a state may be re
 making journals unreadable. Unknown fields of a newer Berth are ignored, missing ones have defaults.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ FORMAT: Final = 1
 
 
 class _Process(msgspec.Struct, frozen=True, array_like=True):
-    pid: int
+    pid: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
     start: int
 
 
@@ -51,7 +51,7 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One lease. `state` is as coarse as a restart needs it: held, draining or released."""
 
-    lease: str
+    lease: Annotated[str, msgspec.Meta(pattern="^L[0-9]{1,16}$")]
     name: str
     state: str
     granted: float
@@ -89,7 +89,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class HoldRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One hold that waits for its card."""
 
-    request: str
+    request: Annotated[str, msgspec.Meta(pattern="^r[0-9]{1,16}$")]
     card_key: str
     name: str
     arrived: float

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from berth.actors.journal.core import Batch
+from berth.actors.journal.event_rows import EventRows
 from berth.actors.journal.messages import (
     DropHold,
     DropLease,
@@ -38,19 +39,19 @@ from berth.actors.journal.sqlite_file import SCHEMA, Patience, files, is_damage,
 from berth.actors.journal.usage_files import read_usage, write_usage
 from berth.ids import number_of, request_of
 from berth.lease import Lease, with_held
-from berth.units import Instant, MiB, Seconds
+from berth.units import Instant, Seconds
 from berth.wire import EventMessage
 
 log = logging.getLogger(__name__)
 
 KEEP_FOR: Final = Seconds(30 * 86400)
 KEEP_BYTES: Final = 256 * 1024 * 1024  # the size of a file, not of memory
-ANSWER_BYTES: Final = 256 * 1024  # of a message, not of memory
-"""How much is read of the events for one answer: it must fit into a frame, and others wait."""
 _PRUNED_AT_ONCE: Final = 5000
-_LARGEST: Final = (1 << 63) - 1
+_LARGEST_COUNT: Final = 1 << 53
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_COUNT)]
+_RECORDS: Final = list[tuple[str, bytes]]
+_BASELINES: Final = list[tuple[str, _Count]]
 
-_EVENTS: Final = msgspec.json.Decoder(EventMessage)
 _HAND_OFFS: Final = msgspec.json.Decoder(SaveHandOffs)
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -73,6 +74,7 @@ class Store:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         self._patience = Patience()
+        self._events = EventRows()
         self.set_aside = ""
         try:
             self._open(path)
@@ -89,12 +91,9 @@ class Store:
         damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
             raise sqlite3.DatabaseError(damage)
-        for (record,) in self._db.execute("SELECT record FROM leases"):
-            decode_lease(record, Clocks())
-        for (record,) in self._db.execute("SELECT record FROM hand_offs"):
-            _HAND_OFFS.decode(record)
-        for (record,) in self._db.execute("SELECT record FROM holds"):
-            decode_hold(record, Clocks())
+        self._meta("boot_id", "")
+        self._last_number = self._counted("last_number")
+        self._kept()
 
     def _open(self, path: Path) -> None:
         self.fresh = not path.exists()
@@ -108,7 +107,7 @@ class Store:
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(SCHEMA)
-        self._last_number = int(self._meta("last_number", "0"))
+        self._last_number = 0
         self._opened = files(path)
         self._is_open = True
 
@@ -174,6 +173,7 @@ class Store:
             put_aside(self._path)
             beside.rename(self._path)
         self._open(self._path)
+        self._last_number = self._counted("last_number")
 
     # --- writing ----------------------------------------------------------------------------
 
@@ -279,27 +279,41 @@ class Store:
     def _kept(self) -> Kept:
         clocks = clocks_now()
         leases: dict[str, tuple[Lease, ...]] = {}
-        for card_key, record in self._db.execute("SELECT card_key, record FROM leases"):
+        for card_key, record in self._rows("card_key, CAST(record AS BLOB) FROM leases", _RECORDS):
             leases[card_key] = (*leases.get(card_key, ()), decode_lease(record, clocks))
         holds = [
             decode_hold(record, clocks)
-            for (record,) in self._db.execute("SELECT record FROM holds")
+            for _, record in self._rows("request, CAST(record AS BLOB) FROM holds", _RECORDS)
         ]
-        rows = self._db.execute("SELECT card_key, mib FROM baselines").fetchall()
-        taken = self._db.execute("SELECT card_key, record FROM hand_offs").fetchall()
+        taken = self._rows("card_key, CAST(record AS BLOB) FROM hand_offs", _RECORDS)
         last = self._db.execute("SELECT max(seq) FROM events").fetchone()[0]
         return Kept(
             leases=leases,
             hand_offs={card_key: _HAND_OFFS.decode(record) for card_key, record in taken},
-            baselines={card_key: MiB(mib) for card_key, mib in rows},
+            baselines=dict(self._rows("card_key, mib FROM baselines", _BASELINES)),
             usage=read_usage(self._path.parent),
             holds=tuple(sorted(holds, key=lambda hold: number_of(hold.request))),
-            last_seq=max(int(last or 0), int(self._meta("last_seq", "0"))),
+            last_seq=max(_a_count(last or 0), self._counted("last_seq")),
             last_number=self._last_number,
             suspect=f"the journal could not be read and was set aside as {self.set_aside}"
             if self.set_aside
             else "",
         )
+
+    def _rows(self, what: str, kind: object) -> Any:  # noqa: ANN401 -- of that kind
+        """Return rows of a table as they should be: SQLite keeps any value in any column.
+
+        Raises:
+            ValueError: there is something else in it.
+        """
+        return msgspec.convert(self._db.execute(f"SELECT {what}").fetchall(), kind)
+
+    def _counted(self, name: str) -> int:
+        """Return a number that was given last; see `_a_count`."""
+        text = self._meta(name, "0")
+        if not (text.isascii() and text.isdecimal()):
+            raise ValueError(f"{name} is no number: {text[:40]!r}")
+        return _a_count(int(text))
 
     def _begin_boot(self, boot_id: str) -> None:
         """Forget what ended with the last boot: who held a card, and what a driver took there."""
@@ -323,30 +337,9 @@ class Store:
 
         Not more than fit into one answer: the oldest after the number; without one, the latest.
         """
-        with self._transaction("DEFERRED"):
-            return self._events(after_seq, within, limit)
-
-    def _events(
-        self, after_seq: int | None, within: Seconds | None, limit: int
-    ) -> tuple[EventMessage, ...]:
         since = 0.0 if within is None else time.time() - within
-        after = min(after_seq or 0, _LARGEST)
-        if within is not None:  # found by the index on time; else all before would be read
-            first = self._db.execute("SELECT min(seq) FROM events WHERE at >= ?", (since,))
-            after = max(after, int(first.fetchone()[0] or _LARGEST) - 1)
-        order = "DESC" if after_seq is None else "ASC"
-        rows = self._db.execute(
-            f"SELECT event FROM events WHERE seq > ? AND at >= ? ORDER BY seq {order} LIMIT ?",  # noqa: S608
-            (after, since, limit),
-        )
-        found: list[EventMessage] = []
-        size = 0
-        for (event,) in rows:
-            size += len(event)
-            if found and size > ANSWER_BYTES:
-                break
-            found.append(_EVENTS.decode(event))
-        return tuple(reversed(found) if after_seq is None else found)
+        with self._transaction("DEFERRED"):
+            return self._events.read(self._db, after_seq, since, limit)
 
     def _meta(self, name: str, default: str) -> str:
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -354,6 +347,17 @@ class Store:
 
     def _set_meta(self, name: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def _a_count(number: int) -> int:
+    """Return a number of the one sequence or of requests, when it can have been given.
+
+    Raises:
+        ValueError: it never was: no sequence comes that far, and what follows it had no room.
+    """
+    if not 0 <= number <= _LARGEST_COUNT:
+        raise ValueError(f"{number} was never given")
+    return number
 
 
 def _of_this_boot(hold: Lease, clocks: Clocks) -> Lease:
