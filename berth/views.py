@@ -12,9 +12,11 @@ from berth.standing import Blocker, How
 class CardView(msgspec.Struct, frozen=True, kw_only=True):
     """One card.
 
-    `books_free_mib` is what the books have left, `driver_free_mib` what the driver shows free less
-    what was promised and is not used yet: a grant needs room in both. `handoff_median_s` is how
-    long a hand-off took, from the first order to the grant.
+    `total_mib`, `used_mib` and `free_mib` are the driver's, whatever was promised of what is free.
+    `room_mib` is what could be granted now, and what screens call free: the less of
+    `books_free_mib`, what the books have left, and `driver_free_mib`, what the driver shows free
+    less what was promised and is not used yet; never below 0. `handoff_median_s` is how long a
+    hand-off took, from the first order to the grant.
     """
 
     card: str
@@ -40,6 +42,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     clamped_mib: int
     books_free_mib: int | None = None
     driver_free_mib: int | None = None
+    room_mib: int | None = None
     handoffs: int = 0
     handoff_median_s: float | None = None
 

@@ -1,5 +1,6 @@
 """What a waiter and a holder are told beside the plain reason; how long hand-offs take."""
 
+import msgspec
 import pytest
 
 from berth.actors.card.messages import HolderAnswered, HolderWord, Resumed
@@ -7,6 +8,7 @@ from berth.actors.card.state import HAND_OFFS_KEPT, HandOffs
 from berth.actors.card.view import describe
 from berth.actors.journal.messages import Record, SaveHandOffs
 from berth.actors.node.inbox import CallId, RequestStands
+from berth.cli.render.figures import room_of
 from berth.client.state import FOR_EVER
 from berth.lease import Releasing
 from berth.units import MiB, Seconds
@@ -158,6 +160,33 @@ def test_who_waits_as_long_as_it_takes_has_no_end_told(wait: float, told: float 
     card.runs("chat", 14 * GIB)
     card.asks("script", 16 * GIB, wait=Seconds(wait))
     assert waiter(card, "script").wait_left_s == told
+
+
+def test_what_the_driver_shows_free_and_what_could_be_granted_have_two_names() -> None:
+    """A card that is leased whole has no room, however little of it is used: the board says 0."""
+    card = Played(total=24 * GIB)
+    card.runs("script", None)
+    card.uses("script", 4 * GIB)
+    card.read()
+    shown = describe(card.card, card.now).card
+    assert (shown.free_mib, shown.room_mib) == (20 * GIB, 0)
+    assert room_of(msgspec.to_builtins(shown)) == shown.room_mib
+    card.unread()
+    shown = describe(card.card, card.now).card
+    assert (shown.free_mib, shown.room_mib) == (None, None)
+
+
+def test_room_is_the_less_of_books_and_driver_and_never_below_nothing() -> None:
+    """B4: a grant needs both; what is overdrawn is no room either."""
+    card = Played(total=24 * GIB)
+    card.runs("chat", 14 * GIB)
+    card.uses("chat", 4 * GIB)
+    card.uses("chrome", 3 * GIB)
+    card.read()
+    assert describe(card.card, card.now).card.room_mib == 7 * GIB
+    card.uses("chrome", 12 * GIB)
+    card.read()
+    assert describe(card.card, card.now).card.room_mib == 0
 
 
 def test_a_silent_holder_is_told_as_such() -> None:

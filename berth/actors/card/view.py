@@ -82,6 +82,7 @@ def _card(card: Card, books: Books | None, now: Instant) -> CardView:
         clamped_mib=0 if known is None else known.clamped,
         books_free_mib=None if books is None or known is None else books.free,
         driver_free_mib=None if books is None or known is None else books.driver_free,
+        room_mib=None if books is None or known is None else max(0, books.room),
         handoffs=card.hand_offs.count,
         handoff_median_s=None if median is None else round(median, 2),
     )

@@ -100,6 +100,8 @@ def likely(waiter: Row) -> str:
 
 def room_of(card: Row) -> int | None:
     """Return what could be granted on a card now, None when it cannot be read."""
+    if card.get("room_mib") is not None:
+        return int(card["room_mib"])
     free = (card.get("books_free_mib"), card.get("driver_free_mib"))
     known = [int(one) for one in free if one is not None]
     if known:
