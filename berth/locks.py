@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 
 FILES_WANTED: Final = 65536
 """How many open files berthd asks for: each connection is one, and ZeroMQ ends it without one."""
+FILES_NEEDED: Final = 256
+"""With fewer berthd does not start: it would end under its clients, not refuse one of them."""
+FILES_ADVISED: Final = 4096
 
 
 class OnlyOne:
@@ -105,8 +108,22 @@ class OnlyOne:
 
 
 def raise_file_limit() -> None:
-    """Allow this process as many open files as it may have, up to what berthd can need."""
+    """Allow this process as many open files as it may have, up to what berthd can need.
+
+    Raises:
+        BerthError: it may have so few that ZeroMQ would end berthd under a handful of clients.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
+    endless = hard == resource.RLIM_INFINITY
+    if not endless and hard < FILES_NEEDED:
+        raise BerthError(
+            Code.BAD_CONFIG,
+            f"berthd may have only {hard} files open, and each client is one:"
+            f" it needs {FILES_NEEDED}",
+            hint=f"raise the hard limit before it starts (ulimit -n {FILES_ADVISED});"
+            f" in a systemd unit LimitNOFILE={FILES_ADVISED}",
+            exit_status=Exit.CONFIG,
+        )
+    wanted = FILES_WANTED if endless else min(FILES_WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

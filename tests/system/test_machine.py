@@ -7,12 +7,13 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from tests.system.node import BERTH, Node, wait_for
+from tests.system.raw import Raw
 
 pytestmark = pytest.mark.system
 
@@ -128,6 +129,45 @@ def _damage(node: Node, damage: str) -> None:
     else:
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2] + b"\xff" * 3000)
+
+
+@pytest.mark.parametrize("limit", [20, 64, 255])
+def test_berthd_does_not_start_with_too_few_files(
+    make_node: Callable[..., Node], limit: int
+) -> None:
+    """ZeroMQ aborts where files run out: thirty clients ended a berthd that may open 64."""
+    refused = subprocess.run(
+        _with_files(limit),
+        env=make_node().environment,
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+    assert refused.returncode == 78
+    assert f"may have only {limit} files open" in refused.stderr
+    assert "ulimit -n" in refused.stderr
+    assert "LimitNOFILE=" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_berthd_with_just_enough_files_serves_a_crowd(make_node: Callable[..., Node]) -> None:
+    """What is allowed to start must bear a hundred clients: the limit is no idle number."""
+    node = make_node()
+    with node.log.open("ab") as log:
+        node.daemon = subprocess.Popen(
+            _with_files(256), env=node.environment, stdout=log, stderr=log
+        )
+    wait_for(node.answers)
+    with ExitStack() as stack:
+        for _ in range(100):
+            assert stack.enter_context(Raw(node.socket)).call("hello")["ok"]
+    assert node.daemon.poll() is None
+
+
+def _with_files(limit: int) -> list[str]:
+    """Return the command of a berthd that may have so many files open."""
+    return ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(limit), *BERTH, "daemon"]
 
 
 def test_second_daemon_says_who_has_the_socket(node: Node) -> None:
