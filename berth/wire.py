@@ -12,6 +12,8 @@ from berth.units import Seconds
 
 PROTOCOL: Final = 1
 MAX_FRAME: Final = 1024 * 1024  # bytes; a larger frame ends the connection
+MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes
+"""What a client takes from berthd: a status is as long as the queue, 10,000 who wait are 5 MB."""
 
 TRY_FOR: Final = Seconds(10.0)
 """How long a berthd that was never heard is tried (R4)."""

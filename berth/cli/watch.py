@@ -26,7 +26,7 @@ from berth.cli.seeing import look_of
 from berth.client import berthd_listens, nobody_there
 from berth.errors import Exit
 from berth.paths import check_socket_dir, events_path
-from berth.wire import MAX_FRAME, PROTOCOL
+from berth.wire import MAX_ANSWER, PROTOCOL
 
 ASK_EVERY: Final = 2.0
 ASK_APART: Final = 1.0
@@ -64,7 +64,7 @@ class _Line:
     def __init__(self, path: os.PathLike[str]) -> None:
         self._context = zmq.Context()
         self.asking = self._context.socket(zmq.DEALER)
-        self.asking.set(zmq.MAXMSGSIZE, MAX_FRAME)
+        self.asking.set(zmq.MAXMSGSIZE, MAX_ANSWER)
         self.asking.set(zmq.IMMEDIATE, 1)
         self.happening = self._context.socket(zmq.SUB)
         self.happening.set(zmq.SUBSCRIBE, b"")

@@ -15,7 +15,7 @@ import zmq
 from berth.client.refusals import NoBerth
 from berth.errors import BerthError, Code, Exit, refusal_status
 from berth.paths import check_socket_dir
-from berth.wire import MAX_FRAME, PROTOCOL
+from berth.wire import MAX_ANSWER, PROTOCOL
 
 ANSWER_WITHIN: Final = 10.0
 _SPEAKS: Final = re.compile(r"berthd speaks protocol (\d{1,9})")
@@ -77,7 +77,7 @@ class Client:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.set(zmq.LINGER, 0)
-        self._socket.set(zmq.MAXMSGSIZE, MAX_FRAME)
+        self._socket.set(zmq.MAXMSGSIZE, MAX_ANSWER)
         self._number = 0
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {}
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import zmq
 
-from berth.wire import MAX_FRAME
+from berth.wire import MAX_ANSWER
 
 SILENT_FOR: Final = 15.0
 RECONNECT_MS: Final = 100
@@ -31,7 +31,7 @@ class Presence(Enum):
 SOCKET_OPTIONS: Final = {
     zmq.LINGER: 200,
     zmq.RECONNECT_IVL: RECONNECT_MS,
-    zmq.MAXMSGSIZE: MAX_FRAME,
+    zmq.MAXMSGSIZE: MAX_ANSWER,
     # Nothing is kept for a berthd that is away: what matters is said again when it is back.
     zmq.IMMEDIATE: 1,
 }

@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 import berth
-from berth.client import awaited, line, threaded
+from berth.client import Client, awaited, line, threaded
 from berth.client.line import Line, Presence
 from berth.client.messages import Done, Granted, Queued, Refused, Send
 from berth.client.said import Talk
@@ -200,3 +200,43 @@ def test_error_keeps_its_code_sentence_and_way_out() -> None:
     assert isinstance(refused, Refused)
     assert (refused.failure.code, refused.failure.hint) == ("too_hot", "open a window")
     assert not refused.failure.waited_out
+
+
+def long_answer(door: Door, ask: Callable[[], dict[str, Any]]) -> tuple[int, int]:
+    """Have a berthd say 5 MB to one question; return what arrives of it, and how much it was."""
+    rows = ["x" * 500] * 10_000
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        client, request = door.hear()
+        door.answer(client, request, {"waiting": rows}, last=True)
+        return len(asked.result(timeout=WITHIN_MS / 1000)["waiting"]), len(rows)
+
+
+def test_answer_is_taken_however_many_wait(door: Door) -> None:
+    """A status of 10,000 who wait is larger than what berthd takes from a client."""
+
+    def ask() -> dict[str, Any]:
+        with Client(door.path) as client:
+            return client.call("status")
+
+    came, said = long_answer(door, ask)
+    assert came == said
+
+
+def test_line_takes_an_answer_however_many_wait(door: Door) -> None:
+    """A line that ended there would come back, ask again, and end again."""
+    one = Line(door.path)
+    poller = zmq.Poller()
+    one.register(poller)
+
+    def ask() -> dict[str, Any]:
+        assert next_news(one, poller) is Presence.THERE
+        assert one.send(b'{"v":1,"id":"1","op":"status"}')
+        answer = next_news(one, poller)
+        assert isinstance(answer, dict), answer
+        found: dict[str, Any] = answer["data"]
+        return found
+
+    came, said = long_answer(door, ask)
+    one.close()
+    assert came == said
