@@ -10,9 +10,13 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    from berth.cli.app import run_cli  # noqa: PLC0415 -- see above
+    from berth.streams import end_streams, open_missing_streams  # noqa: PLC0415 -- see above
+
+    open_missing_streams()  # before anything else can take their numbers
+    from berth.cli.app import run_cli  # noqa: PLC0415
 
     status = run_cli(sys.argv[1:])
+    end_streams()
     _leave_hung_children(status)
     sys.exit(status)
 
@@ -24,8 +28,6 @@ def _leave_hung_children(status: int) -> None:
     """
     multiprocessing = sys.modules.get("multiprocessing")
     if multiprocessing is not None and multiprocessing.active_children():
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(status)
 
 

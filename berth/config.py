@@ -9,19 +9,17 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 
 from berth.errors import BerthError, Code, Exit
-from berth.units import Seconds, parse_duration
+from berth.units import LONGEST_SPAN, Seconds, parse_duration
+from berth.wire import MOST_MIB
+from berth.words import plain
 
-Mib = Annotated[int, msgspec.Meta(ge=1)]
+Mib = Annotated[int, msgspec.Meta(ge=1, le=MOST_MIB)]
 
 
 class Duration(float):
     """A span in seconds, as a configuration writes it: 90, "90s", "1m30s"."""
 
     __slots__ = ()
-
-
-LONGEST: Final = 10 * 365 * 86400.0
-"""The longest duration, in seconds: as long as the socket takes one."""
 
 
 _Priority = Literal["foreground", "interactive", "batch", "background"]
@@ -119,8 +117,9 @@ def parse_config(text: str, name: str = "berth.toml") -> Config:
     """
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits
         raise _bad(f"{name}: {error}") from error
+    _refuse_nul(raw, [], text, name)
     try:
         config = msgspec.convert(raw, Config, dec_hook=_decode)
     except msgspec.ValidationError as error:
@@ -132,6 +131,20 @@ def parse_config(text: str, name: str = "berth.toml") -> Config:
     return config
 
 
+def _refuse_nul(value: object, path: list[str | int], text: str, name: str) -> None:
+    """Refuse NUL characters: no command, path, variable or address can have one."""
+    if isinstance(value, str) and "\0" in value:
+        where = plain(".".join(part for part in path if isinstance(part, str)))
+        raise _bad(f"{name} line {_line_of(path, text)}: {where}: there is a NUL character in it")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _refuse_nul(key, [*path, key], text, name)
+            _refuse_nul(inner, [*path, key], text, name)
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            _refuse_nul(inner, [*path, index], text, name)
+
+
 def _decode(kind: type, value: object) -> object:
     if kind is not Duration:
         raise NotImplementedError(kind)
@@ -139,7 +152,7 @@ def _decode(kind: type, value: object) -> object:
         # Only a ValueError becomes msgspec's own error, with the place in the file.
         raise ValueError('a duration is a number or a text such as "1m30s"')  # noqa: TRY004
     span = parse_duration(value) if isinstance(value, str) else value
-    if not 0 <= span <= LONGEST:
+    if not 0 <= span <= LONGEST_SPAN:
         raise ValueError("a duration is from 0 s to ten years")
     return Duration(span)
 

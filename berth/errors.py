@@ -33,6 +33,7 @@ class Exit(IntEnum):
     NEEDS_A_PERSON = 1
     USAGE = 64
     UNAVAILABLE = 69
+    NOT_WRITTEN = 74
     NOT_IN_TIME = 75
     REFUSED = 76
     CONFIG = 78

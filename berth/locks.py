@@ -97,7 +97,7 @@ class OnlyOne:
     def _taken(self) -> str:
         owner = ""
         with suppress(OSError):
-            owner = self._path.read_text().strip()
+            owner = self._path.read_text(errors="replace").strip()
         return f"another berthd (pid {owner or 'unknown'}) has {self._has}"
 
     def _warn(self, why: str) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from berth.errors import BerthError, Code, Exit
+from berth.words import is_utf8, plain
 
 SOCKET_NAME: Final = "berth.sock"
 EVENTS_NAME: Final = "berth.events.sock"
 _LONGEST_SOCKET: Final = 100  # bytes; the kernel has 107, and the events' name is longer by 7
 _OWNER_ONLY: Final = 0o700
+_NAME_ANOTHER: Final = "name another with --socket or BERTH_SOCKET"
 
 
 def socket_path(
@@ -23,18 +25,36 @@ def socket_path(
     `/run/user/<uid>/berth.sock` if that directory exists, `/tmp/berth-<uid>/berth.sock`.
 
     Raises:
-        BerthError: the path is too long for a socket.
+        BerthError: the path is too long for a socket, or no path at all.
     """
     explicit = given or environ.get("BERTH_SOCKET")
-    path = Path(explicit).absolute() if explicit else _runtime_dir(environ, run_user) / SOCKET_NAME
+    path = _absolute(explicit) if explicit else _runtime_dir(environ, run_user) / SOCKET_NAME
     if len(os.fsencode(path)) > _LONGEST_SOCKET:
-        raise BerthError(
-            Code.BAD_CONFIG,
-            f"the socket's path is longer than {_LONGEST_SOCKET} bytes: {path}",
-            hint="name a shorter one with --socket or BERTH_SOCKET",
-            exit_status=Exit.CONFIG,
-        )
+        message = f"the socket's path is longer than {_LONGEST_SOCKET} bytes: {path}"
+        raise _wrong(message, "name a shorter one with --socket or BERTH_SOCKET")
+    if not is_utf8(str(path)):
+        raise _wrong(f"the socket's path is not UTF-8: {plain(str(path))}", _NAME_ANOTHER)
     return path
+
+
+def _absolute(given: str) -> Path:
+    """Return a path that a person named, from the root on."""
+    try:
+        return Path(given).absolute()
+    except FileNotFoundError as error:
+        message = f"{plain(given)} is a path from this directory, and that was deleted"
+        raise _wrong(message, "name it from / on, or go to another directory") from error
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise _wrong("there is no home directory for Berth's files", "set HOME") from error
+
+
+def _wrong(message: str, hint: str) -> BerthError:
+    return BerthError(Code.BAD_CONFIG, message, hint=hint, exit_status=Exit.CONFIG)
 
 
 def _runtime_dir(environ: Mapping[str, str], run_user: Path | None) -> Path:
@@ -68,7 +88,7 @@ def boot_marker(socket: Path) -> Path:
 def berthd_ran_this_boot(socket: Path) -> bool:
     """Tell whether a berthd ran on this socket since the machine was started."""
     try:
-        return boot_marker(socket).read_text().strip() == boot_id()
+        return boot_marker(socket).read_bytes().strip() == boot_id().encode()
     except OSError:
         return False
 
@@ -89,12 +109,7 @@ def prepare_socket_dir(socket: Path) -> None:
 
 def no_socket_in(directory: Path, error: OSError) -> BerthError:
     """Return what a person is told where the socket's directory will not do."""
-    return BerthError(
-        Code.BAD_CONFIG,
-        f"cannot use {directory} for the socket: {error.strerror}",
-        hint="name another with --socket or BERTH_SOCKET",
-        exit_status=Exit.CONFIG,
-    )
+    return _wrong(f"cannot use {directory} for the socket: {error.strerror}", _NAME_ANOTHER)
 
 
 def check_socket_dir(socket: Path) -> None:
@@ -109,11 +124,9 @@ def check_socket_dir(socket: Path) -> None:
     except OSError:
         return  # nobody has put anything there
     if found.st_uid not in {os.getuid(), 0} or _others_may_write(found.st_mode):
-        raise BerthError(
-            Code.BAD_CONFIG,
+        raise _wrong(
             f"others could put a socket of their own into {directory}",
-            hint="remove it, or name a directory of yours with --socket",
-            exit_status=Exit.CONFIG,
+            "remove it, or name a directory of yours with --socket",
         )
 
 
@@ -125,9 +138,9 @@ def state_dir(environ: Mapping[str, str]) -> Path:
     """Return where journal and learned sizes are kept (`BERTH_STATE_DIR`: the demo's, tests')."""
     given = environ.get("BERTH_STATE_DIR")
     if given:
-        return Path(given).absolute()
+        return _absolute(given)
     base = environ.get("XDG_STATE_HOME", "")
-    home = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    home = Path(base) if base.startswith("/") else _home() / ".local" / "state"
     return home / "berth"
 
 
@@ -135,7 +148,7 @@ def config_path(environ: Mapping[str, str]) -> Path:
     """Return where berth.toml is (`BERTH_CONFIG` names another)."""
     given = environ.get("BERTH_CONFIG")
     if given:
-        return Path(given).absolute()
+        return _absolute(given)
     base = environ.get("XDG_CONFIG_HOME", "")
-    home = Path(base) if base.startswith("/") else Path.home() / ".config"
+    home = Path(base) if base.startswith("/") else _home() / ".config"
     return home / "berth" / "berth.toml"

@@ -26,6 +26,10 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86400
 _WHOLE_SECONDS_FROM: Final = 10
+_LONGEST_SHOWN: Final = 60  # characters of a word that is none
+_MOST_DIGITS: Final = 18  # what JSON's readers take for a whole number
+LONGEST_SPAN: Final = Seconds(10 * 365 * 86400.0)
+"""The longest duration that is taken: ten years."""
 
 
 def used_mib(size_bytes: int) -> MiB:
@@ -60,12 +64,29 @@ def parse_duration(text: str) -> Seconds:
         ValueError: `text` is none of these; the message is a sentence for a person.
     """
     if _BARE_SECONDS.fullmatch(text):
-        return Seconds(float(text))
+        return _bounded(float(text))
     found = _DURATION.fullmatch(text)
     if not text or found is None:
-        raise ValueError(f"{text!r} is no duration; write 90, 90s, 1m30s or 2h")
+        raise ValueError(f"{_cut(text)!r} is no duration; write 90, 90s, 1m30s or 2h")
     hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return Seconds(hours * _HOUR + minutes * _MINUTE + seconds)
+    return _bounded(hours * _HOUR + minutes * _MINUTE + seconds)
+
+
+def _bounded(span: float) -> Seconds:
+    if span > LONGEST_SPAN:
+        raise ValueError("a duration is not longer than ten years")
+    return Seconds(span)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def parse_count(text: str) -> int | None:
+    """Read a whole number of a person's, None where it is none or larger than anything counted."""
+    word = text.strip()
+    plain = word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
+    return int(word) if plain else None
 
 
 def show_duration(span: Seconds) -> str:

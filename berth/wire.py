@@ -22,11 +22,15 @@ START_MARGIN: Final = Seconds(1.0)
 
 Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=315360000)]
 """Seconds; ten years at most, so that no deadline overflows."""
-Mib: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
+MOST_MIB: Final = 1 << 40
+Mib: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST_MIB)]
 ONE_LINE: Final = r"\A[^\x00-\x1f\x7f-\x9f]*\Z"
 """No control characters: what a client says is printed on other people's terminals."""
-Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=200, pattern=ONE_LINE)]
-Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=ONE_LINE)]
+LONGEST_NAME: Final = 200
+Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_NAME, pattern=ONE_LINE)]
+Name: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)
+]
 Pid: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 31)]
 
 

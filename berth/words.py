@@ -1,7 +1,9 @@
 r"""Words from outside (names of engines, processes, containers) as a terminal may show them.
 
 Whatever a name holds, it never moves the cursor, changes a colour or begins a line: what is not
-printable is shown by its escape (`\x1b`, `\n`), and so is what would turn the line around.
+printable is shown by its escape (`\x1b`, `\n`), and so is what would turn the line around. A byte
+that was no UTF-8 (on a command line or in a file's name, where Python keeps it as a lone surrogate)
+is shown as that byte: `\xe8`.
 """
 
 from typing import Final
@@ -11,7 +13,26 @@ def plain(text: str) -> str:
     """Return a text from outside with nothing in it that a terminal would act on."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    number = ord(char)
+    return f"\\x{number - _BYTES_FROM:02x}" if number in _LONE_BYTES else repr(char)[1:-1]
+
+
+_BYTES_FROM: Final = 0xDC00
+_LONE_BYTES: Final = range(_BYTES_FROM + 0x80, _BYTES_FROM + 0x100)
+"""What `surrogateescape` makes of bytes that are no UTF-8."""
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: it came as such."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def cells(text: str) -> int:

@@ -1,7 +1,7 @@
 """The typer root: registers the verbs, and turns errors into one sentence and an exit status."""
 
+import errno
 import inspect
-import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -10,8 +10,10 @@ from typing import Final
 
 import typer
 
-from berth.cli.context import tell_error
+from berth.cli.context import no_utf8, tell_error
 from berth.errors import BerthError, Exit
+from berth.streams import lead_nowhere, say
+from berth.words import is_utf8
 
 VERBS: Final = {
     "daemon": "daemon:daemon",
@@ -76,24 +78,62 @@ _ClickException = next(
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run a command line. Return the status to exit with; nothing a person does is a traceback."""
+    try:
+        status = _run_verb(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _left_unread()
+    except OSError as error:
+        return _tell_os_error(error)
+    return status
+
+
+def _run_verb(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app_for(arguments))
     try:
-        status_ = command.main(list(arguments), prog_name="berth", standalone_mode=False)
-        sys.stdout.flush()
+        status = command.main(list(arguments), prog_name="berth", standalone_mode=False)
     except BerthError as error:
         return tell_error(error, as_json=_wants_json(arguments))
     except (KeyboardInterrupt, typer.Abort):
         return int(Exit.WITHDRAWN)
-    except BrokenPipeError:
-        # Whoever read us has enough. Leave as other programs do, and flush nothing more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + int(signal.SIGPIPE)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # as click takes it
+            raise ended.__context__ from None
+        raise
+    except UnicodeEncodeError as error:
+        if is_utf8(error.object):
+            raise
+        return tell_error(no_utf8(error.object), as_json=_wants_json(arguments))
     except Exception as error:
         if not isinstance(error, _ClickException):
             raise
         error.show()  # type: ignore[attr-defined]  # it is a click exception, checked above
         return int(Exit.USAGE)
-    return status_ if isinstance(status_, int) else int(Exit.OK)
+    return status if isinstance(status, int) else int(Exit.OK)
+
+
+def _left_unread() -> int:
+    """Leave as other programs do when whoever read them has enough."""
+    lead_nowhere(1)
+    return 128 + int(signal.SIGPIPE)
+
+
+def _tell_os_error(error: OSError) -> int:
+    """Tell what the system refused: output that cannot be written, or a file that a person named.
+
+    Anything else is a fault of Berth's, and raised again.
+    """
+    if error.filename is not None:
+        say(f"berth: cannot use {error.filename}: {error.strerror}\n")
+        return int(Exit.CONFIG)
+    if error.errno not in _UNWRITTEN:
+        raise error
+    lead_nowhere(1)
+    say(f"berth: the output cannot be written: {error.strerror}\n")
+    return int(Exit.NOT_WRITTEN)
+
+
+_UNWRITTEN: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

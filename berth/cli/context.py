@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -11,7 +10,9 @@ import typer
 
 from berth.errors import BerthError, Code, Exit
 from berth.paths import socket_path
+from berth.streams import say
 from berth.units import Seconds, parse_duration
+from berth.words import plain
 
 if TYPE_CHECKING:
     from berth.client import Client
@@ -65,10 +66,9 @@ def duration(text: str) -> Seconds:
 
 def tell_error(error: BerthError, *, as_json: bool) -> int:
     """Tell an error: one sentence, the way out below it. Return the status to exit with."""
-    sys.stderr.write(f"berth: {error.message}\n")
-    if error.hint:
-        for line in error.hint.splitlines():
-            sys.stderr.write(f"       {line}\n")
+    say(f"berth: {error.message}\n")
+    for line in error.hint.splitlines():
+        say(f"       {line}\n")
     if as_json:
         body = {"code": error.code.value, "message": error.message, "hint": error.hint}
         print(json.dumps({"v": 1, "ok": False, "error": body}))
@@ -78,3 +78,8 @@ def tell_error(error: BerthError, *, as_json: bool) -> int:
 def usage_error(message: str, hint: str = "") -> BerthError:
     """Return the error for flags that do not go together."""
     return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
+
+
+def no_utf8(text: str) -> BerthError:
+    """Return the error for a name or a reason that came in another encoding."""
+    return usage_error(f"'{plain(text)}' is not UTF-8", "type it anew, where the locale is UTF-8")

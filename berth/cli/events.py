@@ -17,7 +17,7 @@ from berth.cli.render.happened import Wanted
 from berth.errors import BerthError, Code, refusal_status
 from berth.kinds import is_kind, kinds_of
 from berth.paths import events_path
-from berth.units import parse_duration
+from berth.units import LONGEST_SPAN, parse_count, parse_duration, show_line
 
 if TYPE_CHECKING:
     import zmq
@@ -92,8 +92,9 @@ def events(
 def _range(since: str | None) -> dict[str, Any]:
     if since is None:
         return {"since": 0, "last_s": _A_DAY}
-    if since.isdecimal():
-        return {"since": int(since)}
+    number = parse_count(since)
+    if number is not None:
+        return {"since": number}
     if "T" in since or "-" in since or ":" in since:
         return {"since": 0, "last_s": _since_moment(since)}
     try:
@@ -104,7 +105,7 @@ def _range(since: str | None) -> dict[str, Any]:
 
 def _no_moment(text: str) -> BerthError:
     return usage_error(
-        f"--since {text!r} is none of the three it takes",
+        f"--since {show_line(text, 60)!r} is none of the three it takes",
         "write how long ago (10m), a time (2026-11-30T12:00, or 12:00 today), or an event's number"
         " (its seq: 120)",
     )
@@ -145,10 +146,10 @@ def _since_moment(text: str) -> float:
     try:
         if "-" not in text.partition("T")[0]:
             text = f"{now.date().isoformat()}T{text}"
-        when = datetime.fromisoformat(text)
-    except ValueError:
+        when = datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
         raise _no_moment(given) from None
-    return max(0.0, (now - when.astimezone()).total_seconds())
+    return min(max(0.0, (now - when).total_seconds()), LONGEST_SPAN)
 
 
 def _all(client: "Client", asked: dict[str, Any]) -> list[_Event]:

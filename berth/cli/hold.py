@@ -1,7 +1,6 @@
 """`berth hold`, `berth release`: a person takes cards, and gives them back."""
 
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,7 +11,9 @@ import typer
 from berth.cli.completion import complete_cards, complete_holds
 from berth.cli.context import SocketOption, connect, duration, usage_error
 from berth.errors import BerthError, Code
+from berth.streams import say
 from berth.units import Seconds, show_duration
+from berth.wire import MOST_MIB
 from berth.words import plain
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ def hold(
     ] = None,
     needs_mib: Annotated[
         int | None,
-        typer.Option("--needs-mib", metavar="N", min=1, help="so much of it only [the whole card]"),
+        typer.Option(
+            "--needs-mib",
+            metavar="N",
+            min=1,
+            max=MOST_MIB,
+            help="so much of it only [the whole card]",
+        ),
     ] = None,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="what for; status shows it")
@@ -80,7 +87,7 @@ def hold(
             with _interruptible():
                 answer = client.call("hold", fields, waiting.tell)
         except _SignalledError as signalled:
-            sys.stderr.write(f"berth: {waiting.take_back(client)}\n")
+            say(f"berth: {waiting.take_back(client)}\n")
             return 128 + signalled.number
     held = ", ".join(card["card"] for card in answer["cards"])
     until = "until you release it" if span is None else f"for {show_duration(Seconds(span))}"
@@ -139,7 +146,7 @@ class _Waiting:
         news = ",".join(f"{b['who']} {b['how']}" for b in stands.get("blockers", ()))
         if why and news and self._told.get(request) != news:
             self._told[request] = news
-            sys.stderr.write(f"berth: {stands.get('card', '')}: {plain(why)}\n")
+            say(f"berth: {stands.get('card', '')}: {plain(why)}\n")
 
 
 def _end_request(client: "Client", request: str) -> None:

@@ -1,14 +1,17 @@
 """`berth run`."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Final, TextIO
 
 import typer
 
 from berth.cli.completion import complete_card_to_run_on, complete_priorities
 from berth.cli.context import SocketOption, usage_error, where
 from berth.paths import config_path
+from berth.units import parse_count
+from berth.words import plain
 
 
 def run(
@@ -103,12 +106,25 @@ def run(
         os.environ,
     )
     report = None if json_to is None else _report(json_to)
-    return run_wrapped(plan, Voice(quiet=quiet, report=report))
+    try:
+        return run_wrapped(plan, Voice(quiet=quiet, report=report))
+    finally:
+        with suppress(OSError):
+            if report is not None:
+                report.close()
 
 
 def _report(target: str) -> TextIO:
     """Open what `--json` names: a number is a file descriptor that is open already."""
     try:
-        return os.fdopen(int(target), "w") if target.isdecimal() else Path(target).open("a")
+        if not target.isdecimal():
+            return Path(target).open("a")
+        number = parse_count(target)
+        if number is None or number > _LAST_DESCRIPTOR:
+            raise usage_error(f"--json {target[:20]}: there is no such file descriptor")
+        return os.fdopen(number, "w", closefd=False)
     except OSError as error:
-        raise usage_error(f"--json {target}: {error.strerror}") from error
+        raise usage_error(f"--json {plain(target)}: {error.strerror}") from error
+
+
+_LAST_DESCRIPTOR: Final = 2**31 - 1

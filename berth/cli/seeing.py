@@ -7,6 +7,7 @@ from typing import Final, TextIO
 
 from berth.cli.context import usage_error
 from berth.cli.render.lines import Look
+from berth.units import parse_count
 
 WHEN: Final = ("auto", "always", "never")
 
@@ -38,8 +39,7 @@ def _width(stream: TextIO, environ: Mapping[str, str], *, is_screen: bool) -> in
             columns = 0
         if columns > 0:
             return columns
-    given = environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) > 0 else None
+    return parse_count(environ.get("COLUMNS", "")) or None
 
 
 def wants_ascii(stream: TextIO, environ: Mapping[str, str]) -> bool:

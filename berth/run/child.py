@@ -16,6 +16,7 @@ import msgspec
 
 from berth.errors import Exit
 from berth.parentage import adopt_orphans, die_with_parent
+from berth.words import plain
 
 _TTY_SIGNALS: Final = (
     signal.SIGINT,
@@ -97,6 +98,8 @@ def _become(
         _complain(errors, command, error)
     except OSError as error:
         _complain(errors, command, error)
+    except Exception as error:  # noqa: BLE001 -- else it would end without a word
+        _tell(errors, Exit.NOT_EXECUTABLE, f"{plain(command[0])} cannot be started: {error}")
     finally:
         os._exit(status)
 
@@ -111,7 +114,11 @@ def _read_all(pipe: int) -> bytes:
 def _complain(errors: int, command: Sequence[str], error: OSError) -> None:
     status = Exit.NOT_THERE if isinstance(error, FileNotFoundError) else Exit.NOT_EXECUTABLE
     name = error.filename or command[0]
-    os.write(errors, f"{int(status)} {name}: {error.strerror}\n".encode())
+    _tell(errors, status, f"{plain(str(name))}: {error.strerror}")
+
+
+def _tell(errors: int, status: Exit, why: str) -> None:
+    os.write(errors, f"{int(status)} {why}\n".encode(errors="backslashreplace"))
 
 
 def read_errors(errors: int) -> tuple[int, str] | None:

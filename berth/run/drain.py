@@ -119,10 +119,14 @@ def on_order(steps: Steps, phase: Running, event: Ordered) -> None:
 
 
 def _asked(steps: Steps, event: Ordered) -> str:
+    """Return an order in words. Its why is for whom (`for train`), or what somebody has done."""
+    why = plain(event.why)
+    if why:
+        why = f" {why}" if why.startswith("for ") else f" ({why})"
     if event.at_once or not steps.run.options.boundary:
         grace = show_duration(steps.run.options.grace)
-        return f"asked to stop {plain(event.why)}; {grace} grace"
-    return f"asked to finish {plain(event.why)}"
+        return f"asked to stop{why}; {grace} grace"
+    return f"asked to finish{why}"
 
 
 def _run_on(steps: Steps, phase: Running) -> None:

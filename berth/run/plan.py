@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,7 +20,9 @@ from berth.marks import mark_of
 from berth.paths import berthd_ran_this_boot, check_socket_dir
 from berth.run.state import RunOptions
 from berth.run.wrapper import RunPlan
-from berth.units import Seconds, parse_duration, show_gib
+from berth.units import Seconds, parse_count, parse_duration, show_gib, show_line
+from berth.wire import LONGEST_NAME
+from berth.words import plain
 
 
 class RunFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +64,12 @@ def plan_run(
     entry = None if flags.as_ is None else config.engine_named(flags.as_)
     if not command:
         command = _start_of(flags, entry)
+    if not command[0]:
+        raise _usage("the command is empty", "is a variable in it unset?  berth run -- CMD")
     engine = entry or _NO_ENGINE
     key = Key(secrets.token_hex(16))
     terms = _terms(flags, engine, command, key)
+    _refuse_no_utf8(terms)
     slots = _address("--drain-slots", flags.drain_slots, engine, "drain_slots", engine.drain_slots)
     unload = _address("--unload", flags.unload, engine, "unload_url", engine.unload_url)
     options = RunOptions(
@@ -130,7 +135,7 @@ def _terms(
     """Return the fields of `lease.request` and `attach`."""
     boundary = flags.drain_slots is not None or engine.drain_slots is not None
     return {
-        "name": flags.as_ or os.path.basename(command[0]) or "command",  # noqa: PTH119 -- a word
+        "name": flags.as_ or _name_of(command[0]),
         "key": key,
         "needs_mib": _needs(flags.needs_mib) if flags.needs_mib else engine.needs_mib,
         "cards": _cards(_entry(engine, "gpu"), engine.gpu)
@@ -152,6 +157,21 @@ def _terms(
     }
 
 
+def _name_of(program: str) -> str:
+    """Return what a command without a name is called: its file's name, as it can be shown."""
+    word = plain(os.path.basename(program))  # noqa: PTH119 -- a word
+    return word[:LONGEST_NAME] or "command"
+
+
+def _refuse_no_utf8(terms: Mapping[str, Any]) -> None:
+    """Refuse what berthd cannot be told, before anything is started."""
+    try:
+        msgspec.json.encode(terms)
+    except UnicodeEncodeError as error:
+        hint = "type it anew, where the locale is UTF-8"
+        raise _usage(f"'{plain(error.object)}' is not UTF-8", hint) from error
+
+
 def _priority(typed: str | None) -> str | None:
     words = [priority.word for priority in Priority if priority is not Priority.HOLD]
     if typed is not None and typed not in words:
@@ -169,11 +189,14 @@ def _span(flag: str, typed: str | None, configured: float | None, otherwise: flo
 
 
 def _needs(text: str) -> int | list[int]:
-    words = text.split(",")
-    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
-        raise _usage(f"--needs-mib: {text!r} is no number of MiB; write 14000, or 15000,9000")
-    sizes = [int(word) for word in words]
+    sizes = [parse_count(word) or 0 for word in text.split(",")]
+    if not all(sizes):
+        shown = show_line(text, _LONGEST_SHOWN)
+        raise _usage(f"--needs-mib: {shown!r} is no number of MiB; write 14000, or 15000,9000")
     return sizes[0] if len(sizes) == 1 else sizes
+
+
+_LONGEST_SHOWN: Final = 60
 
 
 def _entry(engine: EngineTable, key: str) -> str:
@@ -193,12 +216,13 @@ def _address(
         return None
     try:
         parts = urlsplit(url)
-        callable_ = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        named = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        callable_ = named and url.isascii()
     except ValueError:
         callable_ = False
     if not callable_:
         where = _entry(engine, key) if typed is None else flag
-        raise _usage(f"{where}: {url!r} is no URL; write it like http://127.0.0.1:8080")
+        raise _usage(f"{where}: '{plain(url)}' is no URL; write it like http://127.0.0.1:8080")
     return url
 
 
@@ -220,6 +244,10 @@ def _usage(message: str, hint: str = "") -> BerthError:
 
 def _read_key(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        key = path.read_bytes().strip()
     except OSError as error:
-        raise _usage(f"--key-file: {path}: {error.strerror}") from error
+        raise _usage(f"--key-file: {plain(str(path))}: {error.strerror}") from error
+    if not key.isascii() or not key.decode().isprintable():
+        hint = "write the key alone into it, as one line of ASCII"
+        raise _usage(f"--key-file: {plain(str(path))} holds something that is no key", hint)
+    return key.decode()

@@ -48,6 +48,7 @@ from berth.run.scope import make_scope
 from berth.run.state import Leftovers, Over, Run, Running, RunOptions
 from berth.run.terminal import Terminal
 from berth.run.tree import below_this_process, signal_tree
+from berth.streams import say
 from berth.units import Instant
 from berth.words import first_cells
 
@@ -269,9 +270,7 @@ class _Wrapper:
                 report.write(json.dumps(line) + "\n")
                 report.flush()
         if effect.refusal or not self._voice.quiet:
-            with suppress(OSError):
-                sys.stderr.write(self._shown(effect))
-                sys.stderr.flush()
+            say(self._shown(effect))
 
     def _shown(self, effect: Say) -> str:
         """Return a line as it is written: over the last one, where that was a passing one."""

@@ -248,3 +248,22 @@ def test_file_that_cannot_be_read_is_told(tmp_path: Path, content: bytes | None)
 def test_configured_duration_comes_before_the_default(given: Duration | None, found: float) -> None:
     """S1: a configured 0 is a value, not a missing one."""
     assert seconds(given, 10.0) == found
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ('env = { A = "a\\u0000" }', "engine.env.A: there is a NUL"),
+        ('env = { "A\\u0000" = "a" }', "engine.env.A\\x00: there is a NUL"),
+        ('start = ["a", "b\\u0000"]', "line 3: engine.start: there is a NUL"),
+        ('cwd = "\\u0000"', "line 3: engine.cwd: there is a NUL"),
+        (f"needs_mib = {'9' * 5000}", "5000 digits"),
+        ("needs_mib = 99999999999999999999", "line 3: engine.needs_mib"),
+        (f"start = {'[' * 5000}", "recursion"),
+    ],
+)
+def test_what_no_system_call_takes_is_refused_with_its_line(lines: str, says: str) -> None:
+    """S1: a slip in berth.toml is told when it is read, not by a command that does not start."""
+    with pytest.raises(BerthError) as raised:
+        parse_config(f'[[engine]]\nname = "a"\n{lines}\n')
+    assert says in raised.value.message

@@ -187,3 +187,22 @@ def test_berthd_that_ran_this_boot_has_left_its_mark(tmp_path: Path) -> None:
     boot_marker(socket).write_text(boot_id() + "\n")
     assert berthd_ran_this_boot(socket)
     assert not berthd_ran_this_boot(tmp_path / "other.sock")
+
+
+def test_damaged_boot_mark_says_nothing(tmp_path: Path) -> None:
+    """R4: a mark that is no text is no mark of this boot."""
+    boot_marker(tmp_path / "b.sock").write_bytes(b"\xff\xfe")
+    assert not berthd_ran_this_boot(tmp_path / "b.sock")
+
+
+def test_without_a_home_the_sentence_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S6: a container may run as a user whom nobody knows."""
+
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    for where in (state_dir, config_path):
+        with pytest.raises(BerthError) as raised:
+            where({})
+        assert (raised.value.exit_status, raised.value.hint) == (Exit.CONFIG, "set HOME")

@@ -4,6 +4,7 @@ import pytest
 
 from berth.run.messages import (
     BoundaryRead,
+    Ordered,
     ReadBoundary,
     Say,
     Seen,
@@ -94,6 +95,24 @@ def test_person_is_told_what_was_asked() -> None:
     (told,) = job.did(Say)
     assert isinstance(told, Say)
     assert told.text == "asked to stop for b; 8s grace"
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [
+        ("for b", "asked to stop for b; 8s grace"),
+        ("stopped by a person", "asked to stop (stopped by a person); 8s grace"),
+        ("it was not started in time", "asked to stop (it was not started in time); 8s grace"),
+        ("", "asked to stop; 8s grace"),
+    ],
+)
+def test_order_reads_as_a_sentence_whatever_its_why(why: str, words: str) -> None:
+    """R1: for whom, or what somebody did; it once read "asked to stop stopped by a person"."""
+    job = running()
+    job.hear(Ordered(order="stop", attempt=1, why=why, at_once=True))
+    (told,) = job.did(Say)
+    assert isinstance(told, Say)
+    assert told.text == words
 
 
 def test_idle_twice_a_quarter_second_apart_is_the_boundary() -> None:

@@ -12,6 +12,7 @@ from berth.units import (
     Seconds,
     after,
     left,
+    parse_count,
     parse_duration,
     room_mib,
     show_duration,
@@ -169,3 +170,25 @@ def test_memory_is_shown_in_gib(mib: int, text: str) -> None:
 def test_foreign_text_is_one_printable_line(text: str, shown: str) -> None:
     """Whoever names a process must not be able to write on other people's terminals."""
     assert show_line(text) == shown
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "٣", "²", "9" * 19, "9" * 5000])
+def test_what_is_no_count_is_none(text: str) -> None:
+    """Python refuses to read 5000 digits, and JSON's readers to read 20: no number of ours."""
+    assert parse_count(text) is None
+
+
+def test_count_is_read() -> None:
+    """Spaces around it are a slip of no matter."""
+    assert (parse_count(" 14000 "), parse_count("0"), parse_count("9" * 18)) == (
+        14000,
+        0,
+        10**18 - 1,
+    )
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "87601h", f"{10 * 365 * 86400 + 1}"])
+def test_duration_beyond_ten_years_is_refused(text: str) -> None:
+    """A deadline that overflows would end whoever waits for it."""
+    with pytest.raises(ValueError, match="not longer than ten years"):
+        parse_duration(text)
