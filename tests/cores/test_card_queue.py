@@ -1,5 +1,9 @@
 """The card's queue: whom to ask, who passes, who waits and why (Q2 to Q11)."""
 
+import pytest
+
+from berth.actors.card import core
+from berth.actors.node.inbox import RequestStands
 from berth.errors import Code
 from berth.lease import Draining, Keeping, Running
 from tests.cores.playing import Played
@@ -22,6 +26,26 @@ def test_who_asked_again_after_a_restart_keeps_its_place() -> None:
     card.asks("new", 100)
     card.asks("old", 100, waited=50.0)
     assert [w.terms.name for w in card.card.queue] == ["old", "new"]
+
+
+def test_crowd_that_comes_and_goes_is_settled_with_the_next_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thousands that leave at once must not have the card tell all the others each time."""
+    monkeypatch.setattr(core, "CROWD", 20)
+    card = Played(total=1000)
+    card.runs("a", None, pinned=True)
+    for number in range(22):
+        card.asks(f"w{number}", 100)
+    card.later(0.5)
+    card.said.clear()
+    card.withdraws("w0")
+    card.asks("late", 100, priority="foreground")
+    assert [one for one in card.to_node() if isinstance(one, RequestStands)] == []
+    card.later(0.5)
+    assert [one for one in card.to_node() if isinstance(one, RequestStands)] != []
+    assert card.waits("late")
+    assert not card.waits("w0")
 
 
 def test_of_several_sets_the_lowest_priority_is_asked() -> None:

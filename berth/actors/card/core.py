@@ -11,6 +11,7 @@ Every event is handled in the same order:
     (`queue.plan`). Then holders are asked, those nobody needs any more are told to run on, and
     every waiter whose reason changed is told.
  3. Waiters whose wait has run out are refused; what they stood in the way of is settled again.
+    Of a crowd, nobody's coming or going alone: the next tick or reading does it for all of them.
  4. `Turn.finish` puts the journal's record first; answers and orders ride on it.
 
 What is never done here:
@@ -37,7 +38,7 @@ Every wait is a state with a deadline, all of them looked at on each tick (`dead
 The handlers of holders' words are in `holders.py`, those of readings in `sight.py`.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -94,6 +95,9 @@ from berth.lease import Detached, Held, ask_facts, asks, granted
 from berth.standing import LEAVING, Blocker
 from berth.units import Instant, after, show_duration, since
 
+CROWD: Final = 500
+"""From how many waiters on one card not every coming and going is settled by itself."""
+
 
 def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[CardEffect, ...]]:
     """Return the card after `event`, and what to tell whom."""
@@ -105,6 +109,8 @@ def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[Card
         turn.then.append(survey(card, waiter_of(event.seek), now))
         return turn.finish()
     _take(turn, event)
+    if isinstance(event, SeekLease | WithdrawRequest) and _is_crowd(turn.card):
+        return turn.finish()
     if turn.card.closing:
         _refuse_all(turn)
     _end_recovery(turn)
@@ -112,6 +118,15 @@ def decide(card: Card, event: CardInbox, now: Instant) -> tuple[Card, tuple[Card
     if refuse_expired(turn):
         _settle(turn)
     return turn.finish()
+
+
+def _is_crowd(card: Card) -> bool:
+    """Tell whether so many wait that who comes and who goes is settled with the next tick.
+
+    Each of them changes where all the others stand: thousands that come or go at once would keep
+    the card busy for longer than it may be silent.
+    """
+    return len(card.queue) >= CROWD and not card.closing
 
 
 def _take(turn: Turn, event: CardInbox) -> None:
