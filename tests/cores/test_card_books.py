@@ -187,8 +187,8 @@ def test_whole_card_waits_for_a_squatter_but_not_for_an_allowed_process() -> Non
     assert card.granted("a")
 
 
-def test_squatter_beside_a_lease_is_named_to_who_asks_the_whole_card() -> None:
-    """B4: the lease's end is not enough, so no time and no fit may be promised of it."""
+def test_nobody_is_asked_to_go_for_a_whole_card_beside_a_squatter() -> None:
+    """B4, Q6: an engine's end would not make it fit, so it is not ended for that."""
     card = Played(total=10000)
     card.runs("chat", 4000)
     card.uses("python", 2000)
@@ -197,11 +197,16 @@ def test_squatter_beside_a_lease_is_named_to_who_asks_the_whole_card() -> None:
     card.read()
     card.later(4)
     card.asks("a", None)
-    named = [("chat", "draining"), ("ollama", "stowaway"), ("python", "stowaway")]
-    assert card.blockers("a") == named
+    assert card.blockers("a") == [("ollama", "stowaway"), ("python", "stowaway")]
+    assert card.orders("chat") == []
     (row,) = card.shown().waiting
-    assert [one.mib for one in row.blockers] == [4000, 3000, 2000]
+    assert [one.mib for one in row.blockers] == [3000, 2000]
     assert "you fit" not in row.why
+    card.uses("python", 0)
+    card.uses("ollama", 0)
+    card.read()
+    assert card.blockers("a") == [("chat", "draining")]
+    assert card.orders("chat") == ["drain"]
 
 
 def test_hold_is_told_of_no_squatter() -> None:

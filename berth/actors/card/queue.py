@@ -168,14 +168,17 @@ class _Walk:
         )
 
     def _clear_card(self, waiter: Waiter, staying: list[Candidate]) -> None:
-        """For a whole card everybody has to go, squatters too (B4), and nobody may pass."""
+        """For a whole card everybody has to go, squatters too (B4), and nobody may pass.
+
+        Beside a squatter, that nobody can ask, no engine is asked to go for nothing (Q6).
+        """
         self._slack = 0
-        obstacles = [candidate for candidate in staying if candidate.obstacle is not None]
-        if not obstacles:
-            self._ask(waiter, staying)
-        alone = not self._leaving and not staying
         is_hold = waiter.terms.priority is Priority.HOLD
         squatters = () if is_hold else self._named(self._books.squatters)
+        obstacles = [candidate for candidate in staying if candidate.obstacle is not None]
+        if not obstacles and not squatters:
+            self._ask(waiter, staying)
+        alone = not self._leaving and not staying
         self._wait(waiter, obstacles or staying, beyond_leases=alone and not squatters)
         self.plan.blockers[waiter.request] += squatters
 
