@@ -161,6 +161,14 @@ class Node:
 
     def berth(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """Run a berth command to its end."""
+        return self._ended(*BERTH, *arguments, **options)
+
+    def shell(self, script: str) -> "subprocess.CompletedProcess[str]":
+        """Run a line of bash to its end; `berth` at its beginning is this Berth."""
+        words = script.replace("berth ", f"{' '.join(BERTH)} ", 1)
+        return self._ended("bash", "-c", words, stdin=None)
+
+    def _ended(self, *command: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         options = {
             "env": self.environment,
             "capture_output": True,
@@ -168,7 +176,7 @@ class Node:
             "timeout": 60.0,
             **options,
         }
-        return subprocess.run([*BERTH, *arguments], text=True, check=False, **options)
+        return subprocess.run(command, text=True, check=False, **options)
 
     def run(self, *arguments: str, **options: Any) -> "subprocess.Popen[bytes]":
         """Start `berth run`."""

@@ -1,11 +1,10 @@
 """Slips that berthd would have to hear of, and output that is full, closed or not read."""
 
 import os
-import subprocess
 
 import pytest
 
-from tests.system.node import BERTH, Node, wait_for
+from tests.system.node import Node, wait_for
 
 SHOWING = [
     "status",
@@ -17,27 +16,15 @@ SHOWING = [
 ]
 
 
-def shell(node: Node, script: str) -> "subprocess.CompletedProcess[str]":
-    words = script.replace("berth ", f"{' '.join(BERTH)} ", 1)
-    return subprocess.run(
-        ["bash", "-c", words],
-        env=node.environment,
-        capture_output=True,
-        text=True,
-        timeout=60.0,
-        check=False,
-    )
-
-
 def test_what_is_shown_is_told_to_be_lost_or_quietly_unread(node: Node) -> None:
     """A full disk is a sentence and 74; a reader that has enough is silence and SIGPIPE's 141."""
     for verb in SHOWING:
-        full = shell(node, f"berth {verb} >/dev/full")
+        full = node.shell(f"berth {verb} >/dev/full")
         said = "berth: the output cannot be written: No space left on device\n"
         assert (verb, full.returncode, full.stderr) == (verb, 74, said)
-        unread = shell(node, f"berth {verb} | exec 0<&-; echo ${{PIPESTATUS[0]}}")
+        unread = node.shell(f"berth {verb} | exec 0<&-; echo ${{PIPESTATUS[0]}}")
         assert (verb, unread.stdout, unread.stderr) == (verb, "141\n", "")
-        assert shell(node, f"berth {verb} >&-").returncode == 0
+        assert node.shell(f"berth {verb} >&-").returncode == 0
 
 
 @pytest.mark.parametrize(

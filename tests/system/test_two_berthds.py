@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.node import BERTH, WITHIN, Node, wait_for
+from tests.system.node import WITHIN, Node, wait_for
 
 pytestmark = pytest.mark.system
 
@@ -118,14 +118,7 @@ def test_second_one_is_kept_out_though_all_was_deleted(node: Node) -> None:
     wait_for(lambda: lock.exists() and lock.read_text() and node.socket.exists())
     assert node.daemon is not None
     for socket in (node.socket, node.folder / "other.sock"):
-        second = subprocess.run(
-            [*BERTH, "daemon", "--socket", str(socket)],
-            env=node.environment,
-            capture_output=True,
-            text=True,
-            timeout=60.0,
-            check=False,
-        )
+        second = node.berth("daemon", "--socket", str(socket))
         assert second.returncode == 69
         assert f"another berthd (pid {node.daemon.pid}) has" in second.stderr
     assert node.status()["node"]["pid"] == node.daemon.pid
