@@ -3,12 +3,14 @@
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 
 from berth.errors import BerthError, Code, Exit
+from berth.paths import config_path
 from berth.units import LONGEST_SPAN, Seconds, parse_duration
 from berth.wire import MOST_MIB
 from berth.words import plain
@@ -88,6 +90,15 @@ class Config(_Table, frozen=True):
 _PLACE: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<key>[^`]+)`")
 _HEADER: Final = re.compile(r"\s*(?P<open>\[\[?)\s*(?P<name>[A-Za-z0-9_.\-]+)\s*\]")
+
+
+def configured(environ: Mapping[str, str]) -> Config:
+    """Read the berth.toml that counts here: the one that BERTH_CONFIG names, else the usual one.
+
+    Raises:
+        BerthError: as `load_config`.
+    """
+    return load_config(config_path(environ), named=bool(environ.get("BERTH_CONFIG")))
 
 
 def load_config(path: Path, *, named: bool = False) -> Config:

@@ -164,7 +164,9 @@ class Place:
             if self._own is not None and self._there() == self._own:
                 self._warned = ""
                 return
-            if not _no_socket_at(self._path) and _somebody_listens(self._path):
+            if stranger := _no_socket_at(self._path):
+                raise in_the_way(self._path, stranger, NAME_ANOTHER_SOCKET)
+            if _somebody_listens(self._path):
                 self._warn(f"somebody else listens at {self._path} by now")
                 return
             self._bind_anew(socket)
@@ -175,8 +177,6 @@ class Place:
             self._warned = ""
 
     def _bind_anew(self, socket: "zmq.Socket[bytes]") -> None:
-        if stranger := _no_socket_at(self._path):
-            raise in_the_way(self._path, stranger, NAME_ANOTHER_SOCKET)
         with suppress(zmq.ZMQError):
             socket.unbind(f"ipc://{self._path}")
         self._own = None

@@ -2,6 +2,8 @@
 
 from enum import IntEnum, StrEnum
 
+from berth.words import plain
+
 
 class Code(StrEnum):
     """Why a request was refused or an operation failed. Stable: scripts compare these."""
@@ -56,6 +58,16 @@ class BerthError(Exception):
 
 class BerthBug(AssertionError):  # noqa: N818 -- it is no error to handle: the actor dies of it
     """Berth broke a rule of its own."""
+
+
+def usage_error(message: str, hint: str = "") -> BerthError:
+    """Return the error for what was typed, or stands in berth.toml, and makes no sense."""
+    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
+
+
+def no_utf8(text: str) -> BerthError:
+    """Return the error for a name or a reason that came in another encoding."""
+    return usage_error(f"'{plain(text)}' is not UTF-8", "type it anew, where the locale is UTF-8")
 
 
 def refusal_status(code: str) -> Exit:

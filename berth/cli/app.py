@@ -10,8 +10,8 @@ from typing import Final
 
 import typer
 
-from berth.cli.context import no_utf8, tell_error
-from berth.errors import BerthError, Exit
+from berth.cli.context import tell_error
+from berth.errors import BerthError, Exit, no_utf8
 from berth.streams import lead_nowhere, say
 from berth.words import is_utf8
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from berth.errors import BerthError, Code, Exit
+from berth.errors import BerthError
 from berth.paths import socket_path
 from berth.streams import say
 from berth.units import Seconds, parse_duration
-from berth.words import plain
 
 if TYPE_CHECKING:
     from berth.client import Client
@@ -73,13 +72,3 @@ def tell_error(error: BerthError, *, as_json: bool) -> int:
         body = {"code": error.code.value, "message": error.message, "hint": error.hint}
         print(json.dumps({"v": 1, "ok": False, "error": body}))
     return int(error.exit_status)
-
-
-def usage_error(message: str, hint: str = "") -> BerthError:
-    """Return the error for flags that do not go together."""
-    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
-
-
-def no_utf8(text: str) -> BerthError:
-    """Return the error for a name or a reason that came in another encoding."""
-    return usage_error(f"'{plain(text)}' is not UTF-8", "type it anew, where the locale is UTF-8")

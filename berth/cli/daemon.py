@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.context import SocketOption, duration, where
+from berth.config import configured
 from berth.errors import BerthError, Code, Exit
-from berth.paths import config_path, state_dir
+from berth.paths import state_dir
 
 if TYPE_CHECKING:
     from berth.probes.choice import Choice
@@ -37,7 +38,6 @@ def daemon(
 ) -> int:
     """Govern the cards: every engine that wants one asks here."""
     from berth.actors.card.state import JuggleRule, Settings
-    from berth.config import load_config
     from berth.daemon import DaemonOptions, run_daemon
     from berth.probes.choice import chosen_cards
     from berth.units import MiB, Seconds
@@ -48,7 +48,7 @@ def daemon(
         stream=sys.stderr,
     )
     logging.getLogger("pykka").setLevel(logging.CRITICAL)
-    config = load_config(config_path(os.environ), named=bool(os.environ.get("BERTH_CONFIG")))
+    config = configured(os.environ)
     grace = (
         Seconds(config.daemon.release_grace) if release_grace is None else duration(release_grace)
     )

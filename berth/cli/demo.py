@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 
-from berth.cli.context import Format, FormatOption, duration, usage_error
-from berth.errors import Exit
+from berth.cli.context import Format, FormatOption, duration
+from berth.errors import Exit, usage_error
 
 if TYPE_CHECKING:
     from berth.demo.show import Audience, Show

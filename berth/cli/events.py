@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cards import no_card
+from berth.cards import find_card, known_cards, no_card
 from berth.cli.completion import complete_cards, complete_kinds, complete_leases
-from berth.cli.context import SocketOption, Table, TableOption, connect, usage_error, where
+from berth.cli.context import SocketOption, Table, TableOption, connect, where
 from berth.cli.render.happened import Wanted
-from berth.errors import BerthError, Code, refusal_status
+from berth.errors import BerthError, Code, refusal_status, usage_error
 from berth.kinds import is_kind, kinds_of
 from berth.paths import events_path
+from berth.readings import CardIdentity
 from berth.units import LONGEST_SPAN, parse_count, parse_duration, show_line
 
 if TYPE_CHECKING:
@@ -124,18 +125,16 @@ def _card_meant(client: "Client", text: str | None) -> str | None:
     """Return the name of the card that a person means; None for every card."""
     if text is None or text == "all":
         return None
-    cards = client.call("card.list")["cards"]
-    for card in cards:
-        if text in {card["card"], card["uuid"], str(card["index"])}:
-            name: str = card["card"]
-            return name
-    there = ", ".join(card["card"] for card in cards) or "none"
-    raise BerthError(
-        Code.NO_CARD,
-        no_card(text),
-        hint=f"there is {there}",
-        exit_status=refusal_status(Code.NO_CARD),
-    )
+    cards = [
+        CardIdentity(name=card["card"], index=card["index"], uuid=card["uuid"])
+        for card in client.call("card.list")["cards"]
+    ]
+    found = find_card(cards, text)
+    if found is None:
+        hint = f"there is {known_cards(cards) or 'none'}"
+        status = refusal_status(Code.NO_CARD)
+        raise BerthError(Code.NO_CARD, no_card(text), hint=hint, exit_status=status)
+    return found.name
 
 
 def _since_moment(text: str) -> float:

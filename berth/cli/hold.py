@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from berth.cli.completion import complete_cards, complete_holds
-from berth.cli.context import SocketOption, connect, duration, usage_error
-from berth.errors import BerthError, Code
+from berth.cli.context import SocketOption, connect, duration
+from berth.errors import BerthError, Code, usage_error
+from berth.ids import RequestId, lease_of
 from berth.streams import say
 from berth.units import Seconds, show_duration
 from berth.wire import MOST_MIB
@@ -126,7 +127,7 @@ class _Waiting:
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
-        self._requests: list[str] = []
+        self._requests: list[RequestId] = []
 
     def take_back(self, client: "Client") -> str:
         """Withdraw what was asked for, on every card. Return what a person is told of it."""
@@ -140,7 +141,7 @@ class _Waiting:
 
     def tell(self, stands: dict[str, Any]) -> None:
         """Tell a reason, if it is news."""
-        request, why = stands.get("request", ""), stands.get("why", "")
+        request, why = RequestId(stands.get("request", "")), stands.get("why", "")
         if request and request not in self._requests:
             self._requests.append(request)
         news = ",".join(f"{b['who']} {b['how']}" for b in stands.get("blockers", ()))
@@ -149,11 +150,11 @@ class _Waiting:
             say(f"berth: {stands.get('card', '')}: {plain(why)}\n")
 
 
-def _end_request(client: "Client", request: str) -> None:
+def _end_request(client: "Client", request: RequestId) -> None:
     """Withdraw a request, or give back the lease of its number if it was granted meanwhile."""
     ends = (
         ("withdraw", {"request": request}),
-        ("release", {"lease": request.replace("r", "L")}),
+        ("release", {"lease": lease_of(request)}),
     )
     for op, fields in ends:
         try:

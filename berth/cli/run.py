@@ -8,8 +8,9 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from berth.cli.completion import complete_card_to_run_on, complete_priorities
-from berth.cli.context import SocketOption, usage_error, where
-from berth.paths import config_path
+from berth.cli.context import SocketOption, where
+from berth.config import configured
+from berth.errors import usage_error
 from berth.units import parse_count
 from berth.words import plain
 
@@ -76,7 +77,6 @@ def run(
 
     Example: berth run --as chat --needs-mib 14000 -- llama-server -m model.gguf
     """
-    from berth.config import load_config
     from berth.run.plan import RunFlags, plan_run
     from berth.run.wrapper import Voice
     from berth.run.wrapper import run as run_wrapped
@@ -101,7 +101,7 @@ def run(
     plan = plan_run(
         command or [],
         flags,
-        load_config(config_path(os.environ), named=bool(os.environ.get("BERTH_CONFIG"))),
+        configured(os.environ),
         where(socket),
         os.environ,
     )

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final, TextIO
 
-from berth.cli.context import usage_error
 from berth.cli.render.lines import Look
+from berth.errors import usage_error
 from berth.units import parse_count
 
 WHEN: Final = ("auto", "always", "never")

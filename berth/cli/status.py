@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from berth.cli.completion import complete_names
-from berth.cli.context import SocketOption, Table, TableOption, connect, usage_error
-from berth.errors import BerthError, Code, Exit
+from berth.cli.context import SocketOption, Table, TableOption, connect
+from berth.errors import BerthError, Code, Exit, usage_error
 
 if TYPE_CHECKING:
     from berth.cli.render.lines import Line, Look

@@ -76,11 +76,13 @@ class _Step(msgspec.Struct):
     effects: list[TenancyEffect] = msgspec.field(default_factory=list)
 
     def take(self, event: TenancyEvent) -> None:
+        attach_answered = isinstance(event, Done | Refused) and event.op == "attach"
+        if attach_answered or isinstance(event, Disconnected):
+            self.tenancy = replace(self.tenancy, attaching=False)
         match event:
             case Connected():
                 self._on_connected()
             case Disconnected():
-                self.tenancy = replace(self.tenancy, attaching=False)
                 if self.tenancy.away_since is None:
                     self.tenancy = replace(self.tenancy, away_since=self.now)
             case Queued():
@@ -195,8 +197,6 @@ class _Step(msgspec.Struct):
     # --- answers ----------------------------------------------------------------------------
 
     def _on_done(self, event: Done) -> None:
-        if event.op == "attach":
-            self.tenancy = replace(self.tenancy, attaching=False)
         match self.tenancy.phase:
             case Starting(granted=granted) if event.op == "lease.started":
                 if event.lease == granted.lease:
@@ -230,8 +230,6 @@ class _Step(msgspec.Struct):
             self._ask_anew(self.now, phase.comes_back)
 
     def _on_refused(self, event: Refused) -> None:
-        if event.op == "attach":
-            self.tenancy = replace(self.tenancy, attaching=False)
         match event.op, self.tenancy.phase:
             case "lease.request", Asking() | Starting():
                 self._go(Over(failure=event.failure))

@@ -13,7 +13,7 @@ import msgspec
 
 from berth.client import berthd_listens
 from berth.config import Config, EngineTable
-from berth.errors import BerthError, Code, Exit
+from berth.errors import no_utf8, usage_error
 from berth.ids import Key
 from berth.lease import Priority
 from berth.marks import mark_of
@@ -65,7 +65,7 @@ def plan_run(
     if not command:
         command = _start_of(flags, entry)
     if not command[0]:
-        raise _usage("the command is empty", "is a variable in it unset?  berth run -- CMD")
+        raise usage_error("the command is empty", "is a variable in it unset?  berth run -- CMD")
     engine = entry or _NO_ENGINE
     key = Key(secrets.token_hex(16))
     terms = _terms(flags, engine, command, key)
@@ -112,20 +112,20 @@ def _asks(needs: int | list[int] | None) -> str:
 def _start_of(flags: RunFlags, entry: EngineTable | None) -> Sequence[str]:
     """Return what NAME's entry starts (R3)."""
     if flags.as_ is None:
-        raise _usage("nothing to run", "write it behind --, as in:  berth run -- CMD")
+        raise usage_error("nothing to run", "write it behind --, as in:  berth run -- CMD")
     if entry is None:
-        raise _usage(
+        raise usage_error(
             f'nothing to run, and berth.toml has no [[engine]] "{flags.as_}" that would start one',
             f"write it behind --, as in:  berth run --as {flags.as_} -- CMD",
         )
     if entry.start is None:
-        raise _usage(f'nothing to run: [[engine]] "{entry.name}" in berth.toml has no start')
+        raise usage_error(f'nothing to run: [[engine]] "{entry.name}" in berth.toml has no start')
     try:
         words = shlex.split(entry.start) if isinstance(entry.start, str) else entry.start
     except ValueError as error:
-        raise _usage(f'[[engine]] "{entry.name}" in berth.toml: start: {error}') from error
+        raise usage_error(f'[[engine]] "{entry.name}" in berth.toml: start: {error}') from error
     if not words or not words[0]:
-        raise _usage(f'[[engine]] "{entry.name}" in berth.toml: start is empty')
+        raise usage_error(f'[[engine]] "{entry.name}" in berth.toml: start is empty')
     return words
 
 
@@ -168,14 +168,13 @@ def _refuse_no_utf8(terms: Mapping[str, Any]) -> None:
     try:
         msgspec.json.encode(terms)
     except UnicodeEncodeError as error:
-        hint = "type it anew, where the locale is UTF-8"
-        raise _usage(f"'{plain(error.object)}' is not UTF-8", hint) from error
+        raise no_utf8(error.object) from error
 
 
 def _priority(typed: str | None) -> str | None:
     words = [priority.word for priority in Priority if priority is not Priority.HOLD]
     if typed is not None and typed not in words:
-        raise _usage(f"--priority: {typed!r} is none of {', '.join(words)}")
+        raise usage_error(f"--priority: {typed!r} is none of {', '.join(words)}")
     return typed
 
 
@@ -185,14 +184,14 @@ def _span(flag: str, typed: str | None, configured: float | None, otherwise: flo
     try:
         return parse_duration(typed)
     except ValueError as error:
-        raise _usage(f"{flag}: {error}") from error
+        raise usage_error(f"{flag}: {error}") from error
 
 
 def _needs(text: str) -> int | list[int]:
     sizes = [parse_count(word) or 0 for word in text.split(",")]
     if not all(sizes):
         shown = show_line(text, _LONGEST_SHOWN)
-        raise _usage(f"--needs-mib: {shown!r} is no number of MiB; write 14000, or 15000,9000")
+        raise usage_error(f"--needs-mib: {shown!r} is no number of MiB; write 14000, or 15000,9000")
     return sizes[0] if len(sizes) == 1 else sizes
 
 
@@ -222,7 +221,7 @@ def _address(
         callable_ = False
     if not callable_:
         where = _entry(engine, key) if typed is None else flag
-        raise _usage(f"{where}: '{plain(url)}' is no URL; write it like http://127.0.0.1:8080")
+        raise usage_error(f"{where}: '{plain(url)}' is no URL; write it like http://127.0.0.1:8080")
     return url
 
 
@@ -232,22 +231,18 @@ def _cards(where: str, text: str | list[str] | None) -> list[str] | None:
         return None
     words = [w.strip() for w in (text.split(",") if isinstance(text, str) else text)]
     if not all(words):
-        raise _usage(f"{where}: {text!r} leaves a card unnamed; write gpu1, or gpu0,gpu1")
+        raise usage_error(f"{where}: {text!r} leaves a card unnamed; write gpu1, or gpu0,gpu1")
     if len(words) > 1 and "any" in words:
-        raise _usage(f"{where}: any stands alone; name cards, or leave the choice to berthd")
+        raise usage_error(f"{where}: any stands alone; name cards, or leave the choice to berthd")
     return words
-
-
-def _usage(message: str, hint: str = "") -> BerthError:
-    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
 
 
 def _read_key(path: Path) -> str:
     try:
         key = path.read_bytes().strip()
     except OSError as error:
-        raise _usage(f"--key-file: {plain(str(path))}: {error.strerror}") from error
+        raise usage_error(f"--key-file: {plain(str(path))}: {error.strerror}") from error
     if not key.isascii() or not key.decode().isprintable():
         hint = "write the key alone into it, as one line of ASCII"
-        raise _usage(f"--key-file: {plain(str(path))} holds something that is no key", hint)
+        raise usage_error(f"--key-file: {plain(str(path))} holds something that is no key", hint)
     return key.decode()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from berth.errors import BerthError, Code, Exit
+from berth.errors import Exit, usage_error
 from berth.probes.simulated import declared_cards
 from berth.sim.endings import Ending
 from berth.sim.keeper import fork_slow_release, fork_stray
@@ -61,24 +61,24 @@ def play_engine(flags: EngineFlags) -> int:
 def _check(flags: EngineFlags) -> Callable[[Play], Site] | None:
     """Return what the kind serves."""
     if flags.kind not in KINDS:
-        raise _usage(f"no engine of kind {flags.kind!r}", f"there are: {', '.join(KINDS)}")
+        raise usage_error(f"no engine of kind {flags.kind!r}", f"there are: {', '.join(KINDS)}")
     if flags.double_fork and flags.release_lag_s:
-        raise _usage("--double-fork and --release-lag each have another process keep the memory")
+        raise usage_error(
+            "--double-fork and --release-lag each have another process keep the memory"
+        )
     spans = (flags.token_s, flags.cut_after_s, flags.load_s, flags.release_lag_s)
     ends = (flags.run_s or 0.0, flags.crash_after_s or 0.0)
     if max(*spans, *ends) > _LONGEST:
-        raise _usage("no time of a simulated engine is longer than a day")
+        raise usage_error("no time of a simulated engine is longer than a day")
     return KINDS[flags.kind]
-
-
-def _usage(message: str, hint: str = "") -> BerthError:
-    return BerthError(Code.BAD_REQUEST, message, hint=hint, exit_status=Exit.USAGE)
 
 
 def _total_mib(flags: EngineFlags) -> int:
     cards = declared_cards(flags.folder)
     if flags.card >= len(cards):
-        raise _usage(f"{flags.folder} declares no card {flags.card}, so --oom knows no size of it")
+        raise usage_error(
+            f"{flags.folder} declares no card {flags.card}, so --oom knows no size of it"
+        )
     return cards[flags.card].total_mib
 
 

@@ -157,8 +157,7 @@ def _take(turn: Turn, event: CardInbox) -> None:
             holders.on_tree(turn, event)
         case (CardRead() | CardUnread() | XidThrown() | Elsewhere()) as seen:
             sight.take(turn, seen)
-            for waiter, why in outgrown(turn.card):
-                turn.refuse(waiter, Code.TOO_BIG, why)
+            _refuse_outgrown(turn)
         case GrantLost():
             holders.on_grant_lost(turn, event)
         case JournalState():
@@ -220,6 +219,11 @@ def _on_seek(turn: Turn, event: SeekLease) -> None:
         turn.refuse(waiter, Code.TOO_BIG, why)
         return
     turn.card = turn.card.with_waiter(waiter)
+
+
+def _refuse_outgrown(turn: Turn) -> None:
+    for waiter, why in outgrown(turn.card):
+        turn.refuse(waiter, Code.TOO_BIG, why)
 
 
 def _on_name_freed(turn: Turn, event: NameFreed) -> None:

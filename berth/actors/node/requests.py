@@ -36,8 +36,8 @@ from berth.units import Instant, Seconds, since
 from berth.views import blocker_view
 
 ANY_CARD: Final = ("any",)
-CLIENT_WITHDREW: Final = "its client withdrew it"
 """How a client says that any card will do (Q9)."""
+CLIENT_WITHDREW: Final = "its client withdrew it"
 
 # --- asking ---------------------------------------------------------------------------------------
 
